@@ -493,6 +493,55 @@ Proof.
   assert (0 < 8 * q ^ S T / (1 - q)); [ apply Rdiv_lt_0_compat; lra | lra ].
 Qed.
 
+Lemma exp_power x k : exp (INR k * x) = exp x ^ k.
+Proof.
+  induction k as [ | k IH ]; [ simpl; rewrite Rmult_0_l; apply exp_0 | ].
+  rewrite S_INR. simpl. rewrite <- IH, <- exp_plus. f_equal. ring.
+Qed.
+
+(** remark-7-failure-bounds, for K = 2^c arms: n rows of the first round of median elimination are c n rows of uniform
+    allocation. *)
+Theorem remark_7_failure_bounds c n gap theta r :
+  (0 < c)%nat -> 0 < theta < / 2 -> 0 < r -> 0 < gap -> identified 16 n gap theta r -> fail_median n gap theta r < 1 ->
+  fail_uniform (INR c * n) (2 ^ c) gap theta r < fail_median n gap theta r.
+Proof.
+  intros Hc H Hr Hg Hn M1.
+  destruct (a6_condition n gap gap theta r H Hr Hg ltac:(lra) Hn) as [_ P].
+  assert (Hn' := Hn). replace 16 with (4 * 4) in Hn' by ring.
+  destruct (root_of_rows 4 n gap theta r H ltac:(lra) Hr Hg Hn') as [N _].
+  assert (P0 : 0 < margin n gap theta r) by (unfold margin; lra).
+  set (q := tail n gap theta r) in *.
+  assert (Q0 : 0 < q) by apply exp_pos.
+  assert (Q1 : q < 1).
+  { unfold q, tail. rewrite <- exp_0. apply exp_increasing.
+    assert (0 < 2 / 9 * n * margin n gap theta r ^ 2); [ | lra ].
+    apply Rmult_lt_0_compat; [ lra | apply pow_lt; exact P0 ]. }
+  assert (Q9 : 9 * q < 1).
+  { unfold fail_median in M1. fold q in M1. apply Rmult_lt_compat_r with (r := 1 - q) in M1; [ | lra ].
+    replace (8 * q / (1 - q) * (1 - q)) with (8 * q) in M1 by (field; lra). lra. }
+  assert (C1 : 1 <= INR c) by (replace 1 with (INR 1) by reflexivity; apply le_INR; exact Hc).
+  assert (T : tail (INR c * n) gap theta r <= q ^ c).
+  { unfold q, tail. rewrite <- exp_power. apply exp_le_compat.
+    assert (L : n <= INR c * n) by nra.
+    assert (I := margin_increases n (INR c * n) gap gap theta r H Hr N L ltac:(lra)).
+    assert (S : margin n gap theta r ^ 2 <= margin (INR c * n) gap theta r ^ 2) by (apply pow_incr; lra).
+    assert (0 <= 2 / 9 * (INR c * n)) by nra.
+    assert (2 / 9 * (INR c * n) * margin n gap theta r ^ 2 <= 2 / 9 * (INR c * n) * margin (INR c * n) gap theta r ^ 2)
+      by (apply Rmult_le_compat_l; assumption).
+    lra. }
+  assert (D : (2 * q) ^ c <= 2 * q).
+  { rewrite <- (pow_1 (2 * q)) at 2. apply pow_decreases; [ lra | exact Hc ]. }
+  rewrite Rpow_mult_distr in D.
+  assert (W : 1 <= 2 ^ c) by (apply pow_R1_Rle; lra).
+  assert (qc : 0 < q ^ c) by (apply pow_lt; exact Q0).
+  assert (U : fail_uniform (INR c * n) (2 ^ c) gap theta r <= 4 * (2 ^ c - 1) * q ^ c).
+  { unfold fail_uniform. apply Rmult_le_compat_l; lra. }
+  assert (E : 8 * q < fail_median n gap theta r).
+  { unfold fail_median. fold q. apply Rmult_lt_reg_r with (1 - q); [ lra | ].
+    replace (8 * q / (1 - q) * (1 - q)) with (8 * q) by (field; lra). nra. }
+  nra.
+Qed.
+
 (** * Costs: [Int_part] is the floor. *)
 
 Lemma floor_le x : IZR (Int_part x) <= x.

@@ -58,6 +58,31 @@ move=> K1; rewrite /rows active_last // -ltnS ltn_divLR; last by rewrite muln_gt
 by rewrite mulnC (mulnC 2).
 Qed.
 
+(** lemma-2-first-round corrected: the rows of the first round, with T = ceil(log2 K). *)
+Theorem lemma_2_first_round B K : 1 < K -> rows B K 0 = B %/ (K * rounds K) /\ 2 ^ (rounds K).-1 < K <= 2 ^ rounds K.
+Proof. by move=> K1; split; [rewrite /rows mulnC | exact: up_log_bounds]. Qed.
+
+(** remark-7-launch-budget corrected: the smallest budgets with more than C rows per arm, in uniform allocation and in the first
+    round of median elimination. *)
+Theorem remark_7_launch_budget K C : 1 < K ->
+  let uniform := K * C.+1 in let median := rounds K * K * C.+1 in
+  [/\ forall B, (C < B %/ K) = (uniform <= B), forall B, (C < rows B K 0) = (median <= B), uniform + (2 < K) <= median
+    & K = 2 -> median = uniform].
+Proof.
+move=> K1 uniform median; have K0 : 0 < K by exact: ltnW.
+have T0 : 0 < rounds K by rewrite up_log_gt0.
+split=> [B|B||K2].
+- by rewrite leq_divRL // mulnC.
+- by rewrite /rows leq_divRL ?muln_gt0 ?T0 // mulnC.
+- rewrite /median -mulnA -/uniform; case: (ltnP 2 K) => [K2|_]; last by rewrite addn0 leq_pmull.
+  have T2 : 1 < rounds K.
+    rewrite ltnNge; apply/negP => le; have := up_logP K (isT : 1 < 2).
+    by rewrite -/(rounds K) => /leq_trans /(_ (leq_pexp2l (isT : 0 < 2) le)); rewrite leqNgt K2.
+  apply: (@leq_trans (2 * uniform)); last by rewrite leq_mul2r T2 orbT.
+  by rewrite mul2n -addnn leq_add2l muln_gt0 K0.
+- by rewrite /median /uniform /rounds K2 (_ : up_log 2 2 = 1) ?mul1n.
+Qed.
+
 (** * K = 2^c *)
 Section PowerOfTwo.
 Variables (B c : nat).

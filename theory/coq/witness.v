@@ -3,7 +3,7 @@
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice path fintype finfun bigop finset div prime.
 From Exml Require registry.
-From Exml Require Import affine shared_rows.
+From Exml Require Import affine shared_rows pairs registry_models.
 From Exml Require Import finite_probability concentration selection gram rademacher arm span bayes uniform_allocation.
 From Exml Require Import median_elimination median_elimination_arms registry_arms printed_form prefixes regret excess_risk sequential.
 Set Implicit Arguments.
@@ -276,7 +276,7 @@ Notation bayes := (bayes_risk coin (fun z : bool => z) label_of theta).
 
 Definition first_choice n (tr : training) (s : {ffun 'I_n -> 'I_m}) : bool :=
   smallest true (fun i => Varm theta Lam (a := train tr i) s).
-Theorem pool_theorem_1 n eps delta : (200 <= n)%N -> 0 < eps -> 0 < delta < 1 ->
+Theorem pool_theorem_1_paper n eps delta : (200 <= n)%N -> 0 < eps -> 0 < delta < 1 ->
   exists learned : forall tr i, {ffun 'I_n -> 'I_m} -> ball (gram_of (train tr i)) Lam,
   ex (draws coin m) (fun tr => pr (draws (unif x0) n) (fun w =>
     geb (final_risk theta coin (uniform_model (@first_choice n) (fun _ _ s => s) learned) tr w - bayes)
@@ -319,7 +319,7 @@ rewrite /last_arm; case: pickP => [i //|none] /=.
 have : #|left_arms tr s| = 1%N by rewrite (alive_card (@better_half_card _)) (one_left true).
 by rewrite (eq_card0 none).
 Qed.
-Theorem pool_theorem_2 eps delta : 0 < eps -> 0 < delta < 1 ->
+Theorem pool_theorem_2_paper eps delta : 0 < eps -> 0 < delta < 1 ->
   exists learned : forall tr i, {ffun 'I_(N T.-1) -> 'I_m} -> ball (gram_of (train tr i)) Lam,
   ex (draws coin m) (fun tr => pr (draws (unif x0) total) (fun w =>
     geb (final_risk theta coin (median_model last_arm prefix_of learned) tr w - bayes)
@@ -355,6 +355,41 @@ split; last by rewrite /theta; lra.
 rewrite (@eq_4_independent _ _ coin (fun _ => tt) label_of theta label_of_sq Htheta (/ 2)) => [|[]].
   by rewrite /theta (Rmin_left (/ 2)) ?Rmin_right; lra.
 rewrite /mass_pos /mass_neg -ex_add !ex_sgn /=; lra.
+Qed.
+
+(** ** Lemma B, Theorem 2 and Eq. 3 *)
+Lemma constant_psd : psd (T := bool_finType) (fun _ _ => 1).
+Proof.
+split=> // u; rewrite /dot.
+have -> : \rsum_(x : bool) \rsum_(y : bool) (u x * u y * 1) = (\rsum_(x : bool) u x) * (\rsum_(x : bool) u x).
+  by rewrite rsum_mulr; apply: eq_bigr => x _; rewrite rsum_mull; apply: eq_bigr => y _; ring.
+exact: Rle_0_sqr.
+Qed.
+Theorem pool_lemma_B (f : ball (T := bool_finType) (fun _ _ => 1) Lam) x x' :
+  arm.L label_of theta f x - arm.L label_of theta f x' <= sqrt 2 * Rmax 1 (b theta) * arm.r Lam 1.
+Proof.
+by apply: (lemma_B (kappa := 1) constant_psd label_of_sq _ _ Htheta (Rlt_le _ _ Lam_pos)) => [z|z z'|]; lra.
+Qed.
+Theorem pool_theorem_2 n : (0 < n)%N -> let x := excess_gap theta Lam (pool true) (pool false) n in let M := arm.M theta Lam 1 in
+  pr (draws coin n) (fun s => geb (Varm theta Lam (shared true s)) (Varm theta Lam (shared false s)))
+    <= 2 * exp (- (INR n * (pos x * pos x) / (2 * (M * M)))) /\
+  ex (draws coin n) (fun s => pr (draws coin n) (fun s' => geb (Varm theta Lam (shared true s)) (Varm theta Lam (shared false s'))))
+    <= exp (- (INR n * (pos x * pos x) / (M * M))).
+Proof.
+move=> n0 x M; have HM := uniform_allocation.M_pos Htheta Lam_pos one_pos.
+have Hd i := @surr_diff theta Lam 1 Htheta one_pos (pool i).
+split.
+  exact: (@theorem_2_arbitrary theta Lam 1 Htheta Lam_pos one_pos (pool true) (pool false) n M n0 HM (Hd true) (Hd false) _ (draws coin n)
+    (fun s => s) (fun s => s) (fun f => erefl) (fun f => erefl)).
+exact: (@theorem_2_independent theta Lam 1 Htheta Lam_pos one_pos (pool true) (pool false) n M n0 HM (Hd true) (Hd false)).
+Qed.
+Theorem pool_eq_3 wh wg : objective (gram_of_pool true) label_of coin theta 1 (best_h label_of coin 1) (best_g coin 1)
+    <= objective (gram_of_pool true) label_of coin theta 1 wh wg.
+Proof.
+have reg : 1 * 1 / (4 * 1) <= 1 - 2 * theta by rewrite /theta; lra.
+have E := @eq_3 _ (gram_of_pool true) label_of coin theta 1 1 (pool_psd true) label_of_sq (pool_diag true) Htheta ltac:(lra) ltac:(lra) reg wh wg.
+have := dot_ge0 (pool_psd true) (fun z => wh z - best_h label_of coin 1 z).
+by have := dot_ge0 (pool_psd true) (fun z => wg z - best_g coin 1 z); lra.
 Qed.
 
 (** ** The identification conditions of the registry's inequalities *)
