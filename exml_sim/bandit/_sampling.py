@@ -173,17 +173,14 @@ class RowSampler(OrderReader):
         return self._orders
 
     def order(self, trial: int) -> IntArray | None:
-        """List the rows that the arms of a trial bought; None where they do not read one order from its start.
+        """List the independent rows that the arms of a trial bought; None where they do not read one order of them.
 
         An arm with n pulls holds the first n of them.
         """
         pulls = self.counts[trial].sum(axis=1)
-        if self.options.rows != "same" or self.options.replacement == "across" or not pulls.any():
+        if self.options.rows != "same" or self.options.replacement != "always" or not pulls.any():
             return None
-        if self.options.replacement == "never":
-            rows = self._shuffled_orders()[trial, 0, : pulls.max()].astype(np.int64)
-        else:
-            rows = self._list_drawn(trial, 0, 0, pulls.max())
+        rows = self._list_drawn(trial, 0, 0, pulls.max())
         prefixes = [np.bincount(rows[:n], minlength=self.n_rows) for n in pulls]
         return rows if np.array_equal(prefixes, self.counts[trial]) else None
 

@@ -251,7 +251,7 @@ class RowComparisonData:
     score
         Scores of one arm for lines of counts, for other scores.
     order
-        The rows in the order in which all arms bought them; None if arms have orders of their own or rows came twice.
+        The rows in the order in which all arms bought them; None without one order of independent rows.
     fixed
         Whether the number of rows was fixed in advance: one round.
     anytime
@@ -326,7 +326,7 @@ class RowComparisonData:
         if self.judge is None or not self.bounded:
             return {}, "bets on pairs need a score over a ball in the affine regime and a Gaussian kernel"
         if self.order is None:
-            return {}, "bets on pairs need rows='same' and rows that are drawn in one order"
+            return {}, "bets on pairs need rows='same' and replacement='always', independent rows in one order"
         bar = math.log(max(self.counts.shape[0] - 1, 1) / (1.0 - level))
         proven = {}
         for v in range(self.counts.shape[0]):

@@ -4,10 +4,10 @@ Two known classes are the rejection model (h, g) of Section 3.1. More than two a
 c against the rest, with one rejector over all of them: the point goes to the class c* with the largest h_c(x) and is
 accepted if
 
-.. math:: g_{c^*}(x) \ge 0 \quad\text{and}\quad h_{c^*}(x) \ge 0.
+.. math:: g_{c^*}(x) > 0 \quad\text{and}\quad h_{c^*}(x) \ge 0.
 
 With two classes the two models are mirror images (the surrogate loss depends on y h only), the second condition always
-holds, and the rejector is the paper's g(x) >= 0.
+holds, and the rejector accepts g(x) > 0, as the loss of Eq. 1 counts it.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def apply_rejector(h: FloatArray, g: FloatArray) -> tuple[IntArray, BoolArray]:
     """Return the winning class and whether it is accepted, from the values of all models of shape (n, C)."""
     rows = np.arange(h.shape[0])
     winner = h.argmax(axis=1)
-    accepted = (g[rows, winner] >= 0.0) & (h[rows, winner] >= 0.0)
+    accepted = (g[rows, winner] > 0.0) & (h[rows, winner] >= 0.0)
     return np.asarray(winner, dtype=np.int64), np.asarray(accepted, dtype=np.bool_)
 
 

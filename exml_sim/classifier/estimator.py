@@ -312,7 +312,16 @@ class BaseExMLClassifier:
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """Return the paper's method: median elimination on Eq. 5, rejection models, one candidate."""
+        """Return the paper's method: median elimination on Eq. 5, rejection models, one candidate.
+
+        Notes
+        -----
+        Deviations from the paper, by default. Eq. 3 has the sum of the losses, because the mean rejects every row at
+        C = 1. Rows are bought without replacement. With theta="auto" exploration uses a fixed theta, and theta of the
+        final model is chosen from labels alone. A part of the budget and what rounding leaves buy more rows of the
+        selected candidate, and the final model is fitted to all of them. The theorems are about another score, the
+        minimum over a ball.
+        """
         return cls(**{**PAPER, **parameters})
 
     def fit(
