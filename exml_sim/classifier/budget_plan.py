@@ -5,10 +5,10 @@ without it. With N rows of the set the gain is assumed to be
 
 .. math:: g(N) = \frac{G - L}{n}\,\frac{r(N)}{r(n)}, \qquad r(N) = \frac{N}{N + h},
 
-the law that the subset selection uses for squared errors, with an earlier half point: accuracies saturate sooner. The
-half point h is uncertain by a factor `HALF_FACTOR`. The
-value of a purchase is the expected net benefit of sampling (Raiffa and Schlaifer, 1961): whoever has bought may still
-decide to predict without the candidates, so that a loss by their prediction cost can be avoided.
+the curve that the subset selection uses for squared errors, with an earlier half point: accuracies saturate sooner. The
+half point h is uncertain by a factor `HALF_FACTOR`. The value of a purchase is the expected net benefit of sampling
+(Raiffa and Schlaifer, 1961): a buyer may still predict without the candidates, and so avoid a loss by their prediction
+cost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEVEL = 0.95
 HALF_ROWS_PER_CLASS, HALF_FACTOR = 2.0, 3.0
 #: Rows that count as one in the error of out-of-fold figures (folds share rows).
 ROWS_PER_INDEPENDENT_ROW = 1.5
-#: Standard deviation of what the law leaves out: another set may be selected, and sets differ in how fast they are
+#: Standard deviation of what the curve leaves out: another set may be selected, and sets differ in how fast they are
 #: learned. Chosen on the same tables (0, 0.02, 0.03 and 0.05 were tried).
 MODEL_DEVIATION = 0.03
 #: Budgets as parts of the cost of everything that is left to buy.
