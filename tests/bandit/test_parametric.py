@@ -27,6 +27,8 @@ from tests.bandit.losses import LossPool
 from tests.words import words
 
 ALARM = 1e-6
+#: For assertions that are not counted: together below one of the others.
+SMALL_ALARM = 1e-9
 
 
 def sums(arm, seeds, start, pulls, substream=1):
@@ -119,7 +121,7 @@ def test_pulls_follow_their_law(arm, law):
     single = [sums(arm, seeds, start, 1) for start in (0, 1, 2, 7)]
     for pulls in single:
         if law is not None:
-            assert stats.kstest(pulls, law.cdf).pvalue > ALARM
+            assert stats.kstest(pulls, law.cdf).pvalue > SMALL_ALARM
         else:
             values, counts = np.unique(pulls, return_counts=True)
             weights = {0.3: [0.7, 0.3]}.get(arm.mean) or list(getattr(arm, "probabilities", ()))
@@ -272,7 +274,7 @@ def test_directions_mirror_each_other():
     selected = pool.explore_many("uniform_allocation", 120, 20_000).selected[:, 0]
     expected = uniform_selection_probabilities([1.0 - mean for mean in means], 40)
     for arm in range(3):
-        assert agrees((selected == arm).sum(), 20_000, expected[arm])
+        assert stats.binomtest(int((selected == arm).sum()), 20_000, expected[arm]).pvalue > SMALL_ALARM
 
 
 def test_rewards_per_cost():
@@ -311,7 +313,7 @@ def test_fixed_confidence_in_both_directions(name, direction):
 def test_pulls_of_other_families(arm, law):
     """Single pulls have the distribution, and sums do not depend on how they are cut."""
     seeds = Seeds.of(5, range(4_000))
-    assert stats.kstest(sums(arm, seeds, 3, 1), law.cdf).pvalue > ALARM
+    assert stats.kstest(sums(arm, seeds, 3, 1), law.cdf).pvalue > SMALL_ALARM
     assert law.mean() == pytest.approx(arm.mean)
     whole = sums(arm, seeds, 0, 5)
     assert whole == pytest.approx(sums(arm, seeds, 0, 2) + sums(arm, seeds, 2, 3), rel=1e-12, abs=1e-12)

@@ -21,7 +21,7 @@ from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.bandit.losses import LossPool
 
 #: False-alarm probability of one interval; all tests of this file together stay below 1e-6.
-ALARM = 1e-8
+ALARM = 1e-10
 NAMES = ["uniform_allocation", "median_elimination", "successive_rejects", "top_two", "ocba", "ugap_eb"]
 
 
