@@ -111,7 +111,7 @@ def _name_strategy(strategy: object) -> tuple[Strategy, Rows] | None:
         return None
     if type(strategy) is UniformAllocation and strategy.top == 1:
         return "uniform", "accumulated"
-    if type(strategy) is MedianElimination:
+    if isinstance(strategy, MedianElimination):
         return "median", "accumulated" if strategy.accumulate else "fresh"
     return None
 
@@ -170,6 +170,6 @@ def _name_classical(strategy: object) -> str | None:
     """Return the name that classical bounds have for a strategy."""
     if type(strategy) is SuccessiveRejects:
         return "rejects"
-    if type(strategy) is MedianElimination:
+    if isinstance(strategy, MedianElimination):
         return "accumulated halving" if strategy.accumulate else "halving"
     return "uniform" if type(strategy) is UniformAllocation and strategy.top == 1 else None

@@ -17,7 +17,7 @@ from exml_sim.seeds import Seeds, philox
 
 TIES: Sequence[str] = ("random", "lowest")
 #: Decisions are rounds of the random numbers from here on; no order of rows and no mean uses them.
-_FIRST_DECISION = 1 << 61
+_FIRST_DECISION, _LAST_DECISION = 1 << 61, 3 << 60
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -35,6 +35,10 @@ class TieBreaker:
         self.key = np.zeros(2, dtype=np.uint64) if seeds is None else seeds.key
         self.trials = np.zeros(0, dtype=np.uint64) if seeds is None else seeds.trials
         self.decision = _FIRST_DECISION
+
+    def finish(self) -> None:
+        """Begin the last decisions, whose numbers do not depend on how many there were before."""
+        self.decision = _LAST_DECISION
 
     def pick_lowest(self, values: FloatArray) -> IntArray:
         """Return the arm with the lowest value of every trial, shape (trials,)."""

@@ -76,6 +76,10 @@ class ArmState(Protocol):
         """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
         return None
 
+    def reveal(self) -> tuple[list[float], list[float] | None]:
+        """Return the true risks and deviations (None for Bernoulli arms), for strategies that know the pool."""
+        raise ValueError(f"the distributions of {type(self).__name__} are not known: choose another strategy")
+
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute the evidence for the leader of each trial against each other arm.
 
@@ -132,6 +136,8 @@ class TrialBatch:
     ----------
     active
         Arms that have not been dropped, shape (trials, K).
+    memory
+        Whole numbers that a strategy keeps from step to step, with one line per trial.
     confident
         Set by a fixed-confidence strategy: trials that reached its confidence, shape (trials,).
     uncertain
@@ -155,6 +161,7 @@ class TrialBatch:
         self.objective = objective
         self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
         self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
+        self.memory = np.zeros((0, 0, 0), dtype=np.int64)
         self.confident: BoolArray | None = None
         self.uncertain = np.zeros(ledger.trials, dtype=np.bool_)
         self.rounds: list[RoundRecord] = []
@@ -201,8 +208,15 @@ class TrialBatch:
                 f"got {money.dtype} of shape {money.shape}"
             )
         units = money if isinstance(money, np.ndarray) else self.prices.units(money)
-        wanted = allot(units, self.prices.costs, sharing, self.alignment)
+        self._pull(allot(units, self.prices.costs, sharing, self.alignment), money, sharing, fresh)
 
+    def buy_pulls(self, pulls: IntArray, *, fresh: bool = False) -> None:
+        """Buy the given numbers of pulls of every arm, shape (trials, K)."""
+        if pulls.shape != self.pulls.shape or pulls.dtype.kind not in "iu" or pulls.min() < 0:
+            raise ValueError(f"pulls must be whole numbers of shape {self.pulls.shape} that are not negative")
+        self._pull(pulls, np.asarray(pulls @ self.prices.costs, dtype=np.int64), pulls > 0, fresh)
+
+    def _pull(self, wanted: IntArray, money: Fraction | IntArray, sharing: BoolArray, fresh: bool) -> None:
         def pay(pulled: IntArray, due: IntArray) -> None:
             short = None if pulled is wanted else wanted - pulled
             self.ledger.buy(due, money=money, active=sharing, alignment=self.alignment, short=short)

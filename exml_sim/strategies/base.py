@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from exml_sim._internal.arrays import IntArray
+import numpy as np
+
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.validation import check_choice, check_count
 from exml_sim.bandit._ties import TIES
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
@@ -72,6 +74,45 @@ class BaseStrategy:
     def selects(self) -> int:
         """Number of arms that the strategy selects."""
         return 1 if self.number_option is None else int(getattr(self, self.number_option))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullByPull(BaseStrategy, ABC):
+    """One pull of every arm, then one pull of the arm that the strategy chooses, until the money ends.
+
+    A trial ends when it cannot pay for the arm that it chooses. The active arm with the best score is selected.
+    """
+
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
+        """Return the cost of one pull of every arm."""
+        costs = prices.exact_costs
+        return min(budget, prices.size * max(costs) if self.alignment == "budget" else sum(costs, Fraction(0)))
+
+    @abstractmethod
+    def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
+        """Choose the next arm of every trial by the scores of the active arms, shape (trials,)."""
+
+    def explore(self, batch: TrialBatch) -> IntArray:
+        """Pull one arm after the other, then select."""
+        batch.buy_pulls(np.ones_like(batch.pulls))
+        open_trials = np.full(batch.ledger.trials, batch.n_arms > 1)
+        step, costs = 0, np.asarray(batch.prices.costs, dtype=np.int64)
+        while open_trials.any():
+            scores, _ = batch.score(lambda s: np.zeros((1, batch.n_arms), dtype=np.bool_))
+            before = batch.active
+            arm = self.choose(batch, scores.value, step)
+            # A trial that has ended keeps its arms.
+            survivors = np.where(open_trials[:, None], batch.active, before)
+            batch.active = before
+            batch.close_round(scores, survivors, np.zeros(open_trials.size, dtype=np.bool_))
+            open_trials &= batch.ledger.left_units >= costs[arm]
+            pulls = np.zeros_like(batch.pulls)
+            pulls[open_trials, arm[open_trials]] = 1
+            if open_trials.any():
+                batch.buy_pulls(pulls)
+            step += 1
+        batch.ties.finish()
+        return batch.keep_best(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,7 @@ class ValueOfInformationCommit(BaseStrategy):
             if not competing.any():
                 break
             batch.buy(np.where(competing, self._round_units(batch), 0))
+        batch.ties.finish()
         leader = batch.keep_best(1)
         alone = np.zeros_like(batch.active)
         alone[np.arange(len(leader)), leader[:, 0]] = True

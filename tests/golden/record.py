@@ -133,6 +133,18 @@ FIXED_BUDGET = [
     "ugap_eb",
     "value_of_information_commit",
 ]
+LITERATURE = [
+    "sequential_halving",
+    "doubling_halving",
+    "doubling_rejects",
+    "continuous_rejects",
+    {"name": "continuous_rejects", "criterion": "closest"},
+    "eb_tc_epsilon",
+    {"name": "ucb_e", "hardness": 250.0},
+    {"name": "shvar", "variances": [0.25, 0.2, 0.2, 0.25, 0.1]},
+    {"name": "bayes_elimination", "prior_risks": [0.5, 0.4, 0.4, 0.5, 0.5], "prior_sd": 0.1},
+    "oracle_allocation",
+]
 FIXED_CONFIDENCE = [
     {"name": name, "confidence": 0.9, "epsilon": 0.02}
     for name in ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
@@ -151,6 +163,7 @@ def aligned(name: str) -> list[dict[str, str]]:
 #: Studies by neutral names. `per_arm` and `absolute` are kinds of budgets.
 STUDIES: dict[str, dict[str, Any]] = {
     "bernoulli": {"pools": [BERNOULLI], "strategies": FIXED_BUDGET, "budgets": {"per_arm": [24]}, "trials": 200},
+    "literature": {"pools": [BERNOULLI], "strategies": LITERATURE, "budgets": {"per_arm": [24]}, "trials": 100},
     "confidence": {
         "pools": [BERNOULLI],
         "strategies": FIXED_CONFIDENCE,

@@ -183,7 +183,7 @@ def test_two_arms_and_one_slot_can_be_certified():
     [
         (
             lambda: by_name("thompson"),
-            "unknown strategy 'thompson': allowed are 'kl_lucb', 'median_elimination'",
+            "unknown strategy 'thompson': allowed are 'bayes_elimination', 'continuous_rejects'",
         ),
         (lambda: POOL.explore("ucb", 100), "unknown strategy 'ucb'"),
         (

@@ -1,0 +1,37 @@
+"""UCB-E (Audibert, Bubeck and Munos, COLT 2010)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.validation import check_positive
+from exml_sim.bandit.trial_batch import TrialBatch
+from exml_sim.strategies.base import PullByPull
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UcbE(PullByPull):
+    """Pull the arm with the best mean + sqrt(a / n_i), where a = 25/36 (T - K) / H1, and select the best mean.
+
+    T is B over the mean cost. Checked against the paper: index, a, and recommendation (Figure 1 and Theorem 1).
+
+    Parameters
+    ----------
+    hardness
+        H1 of the pool, which the paper's a needs; `pool.hardness[0]` plus 1 / gap^2 for the best arm.
+    """
+
+    hardness: float
+
+    def __post_init__(self) -> None:
+        PullByPull.__post_init__(self)
+        object.__setattr__(self, "hardness", check_positive(self.hardness, "hardness"))
+
+    def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
+        """Choose the arm with the best index."""
+        pulls = float(batch.budget * batch.n_arms / sum(batch.prices.exact_costs))
+        a = 25.0 / 36.0 * max(pulls - batch.n_arms, 0.0) / self.hardness
+        return batch.pick_lowest(values - np.sqrt(a / batch.pulls))

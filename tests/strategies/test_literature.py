@@ -1,0 +1,234 @@
+"""Strategies of the literature against plain loops over one trial, written from the formulas alone."""
+
+from dataclasses import replace
+from math import ceil, log2, sqrt
+
+import numpy as np
+import pytest
+
+from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim.seeds import Seeds
+from exml_sim.strategies import by_name
+from exml_sim.strategies.oracle_allocation import _divergence, find_shares, round_shares
+from tests.bandit.losses import LossPool
+from tests.strategies import reference
+from tests.strategies.test_against_reference import running_means
+
+BUDGET, TRIALS = 90, 60
+VARIANCES = [0.1, 0.2, 0.4, 0.05, 0.3, 0.2, 0.1]
+PRIORS = [0.5, 0.3, 0.5, 0.5, 0.4, 0.6, 0.5]
+
+
+def first_of(arms, value):
+    return min(arms, key=lambda arm: (value(arm), arm))
+
+
+def doubling_halving(mean, K):
+    """Runs of 1, 2, 4, … times K ceil(log2 K) pulls on pulls of their own; `mean` is of whole numbers."""
+    T = ceil(log2(K))
+    money, left, had, selected = K * T, BUDGET, [0] * K, None
+    while money <= left:
+        active = list(range(K))
+        for _ in range(T):
+            pulls = money // (T * len(active))
+            start = max(had)
+            own = {}
+            for arm in active:
+                before = round(mean(arm, had[arm]) * had[arm]) if had[arm] else 0
+                own[arm] = round(mean(arm, had[arm] + pulls) * (had[arm] + pulls)) - before
+                had[arm] += pulls
+            assert start >= 0
+            active = reference.ranked(active, own)[: ceil(len(active) / 2)]
+        left, money, selected = left - money, 2 * money, active
+    return selected
+
+
+def doubling_rejects(mean, K):
+    money = next(n for n in range(1, 1000) if reference.phases(K, n)[0] >= 1)
+    left, had, selected = BUDGET, [0] * K, None
+    while money <= left:
+        active, before = list(range(K)), 0
+        for total in reference.phases(K, money):
+            for arm in active:
+                had[arm] += total - before
+            before = total
+            active.remove(reference.ranked(active, {arm: mean(arm, had[arm]) for arm in active})[-1])
+        left, money, selected = left - money, 2 * money, active
+    return selected
+
+
+def continuous_rejects(mean, K, average):
+    had, active = [1] * K, list(range(K))
+    while sum(had) <= BUDGET:
+        score = {arm: mean(arm, had[arm]) for arm in active}
+        if len(active) > 1:
+            worst = max(active, key=lambda arm: (score[arm], arm))
+            others = [score[arm] for arm in active if arm != worst]
+            gap = score[worst] - (sum(others) / len(others) if average else max(others))
+            gone = [had[arm] for arm in range(K) if arm not in active]
+            logbar = 0.5 + sum(1 / i for i in range(2, len(active) + 1))
+            b = logbar * sum(had[arm] for arm in active) / (BUDGET - sum(gone))
+            if had[worst] > max(gone, default=0) and gap >= 1 / sqrt(b) - 1:
+                active.remove(worst)
+        if sum(had) == BUDGET:
+            break
+        had[first_of(active, lambda arm: had[arm])] += 1
+    return [first_of(active, lambda arm: mean(arm, had[arm]))]
+
+
+def eb_tc(mean, K, epsilon):
+    had, led, own = [1] * K, [0] * K, [0] * K
+    while sum(had) < BUDGET:
+        score = [mean(arm, had[arm]) for arm in range(K)]
+        b = first_of(range(K), score.__getitem__)
+        rest = [arm for arm in range(K) if arm != b]
+        cost = {i: (score[i] - score[b] + epsilon) / sqrt(1 / had[b] + 1 / had[i]) for i in rest}
+        c = first_of(rest, cost.__getitem__)
+        led[b] += 1
+        arm = b if own[b] <= led[b] / 2 else c
+        own[b] += arm == b
+        had[arm] += 1
+    return [first_of(range(K), lambda arm: mean(arm, had[arm]))]
+
+
+def ucb_e(mean, K, hardness):
+    had, a = [1] * K, 25 / 36 * (BUDGET - K) / hardness
+    while sum(had) < BUDGET:
+        had[first_of(range(K), lambda arm: mean(arm, had[arm]) - sqrt(a / had[arm]))] += 1
+    return [first_of(range(K), lambda arm: mean(arm, had[arm]))]
+
+
+def sh_var(mean, K):
+    T, active, had = ceil(log2(K)), list(range(K)), [0] * K
+    for _ in range(T):
+        number = dict.fromkeys(active, 1)
+        while sum(number.values()) < BUDGET // T:
+            number[first_of(active, lambda arm, n=number: -VARIANCES[arm] / n[arm])] += 1
+        own = {}
+        for arm in active:
+            before = round(mean(arm, had[arm]) * had[arm]) if had[arm] else 0
+            had[arm] += number[arm]
+            own[arm] = (round(mean(arm, had[arm]) * had[arm]) - before) / number[arm]
+        active = reference.ranked(active, own)[: ceil(len(active) / 2)]
+    return active
+
+
+def bayes_elimination(mean, K, prior_sd, sd):
+    T, active, had = ceil(log2(K)), list(range(K)), 0
+    for _ in range(T):
+        had += BUDGET // (T * len(active))
+
+        def posterior(arm, n=had):
+            return (mean(arm, n) * n / sd**2 + PRIORS[arm] / prior_sd**2) / (n / sd**2 + 1 / prior_sd**2)
+
+        active = reference.ranked(active, {arm: posterior(arm) for arm in active})[: ceil(len(active) / 2)]
+    return active
+
+
+CASES = {
+    "sequential_halving": ({}, lambda mean, K: reference.fresh_halving(mean, K, BUDGET)),
+    "doubling_halving": ({}, doubling_halving),
+    "doubling_rejects": ({}, doubling_rejects),
+    "continuous_rejects": ({}, lambda mean, K: continuous_rejects(mean, K, True)),
+    "continuous_rejects, closest": ({"criterion": "closest"}, lambda mean, K: continuous_rejects(mean, K, False)),
+    "eb_tc_epsilon": ({}, lambda mean, K: eb_tc(mean, K, 0.1)),
+    "eb_tc_epsilon, 0": ({"epsilon": 0.0}, lambda mean, K: eb_tc(mean, K, 0.0)),
+    "ucb_e": ({"hardness": 200.0}, lambda mean, K: ucb_e(mean, K, 200.0)),
+    "shvar": ({"variances": VARIANCES}, sh_var),
+    "bayes_elimination": (
+        {"prior_risks": PRIORS, "prior_sd": 0.1},
+        lambda mean, K: bayes_elimination(mean, K, 0.1, 0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7, 0.5, 0.9, 0.6]])
+def test_selects_what_a_plain_loop_selects(case, means):
+    options, loop = CASES[case]
+    strategy = by_name(case.partition(",")[0], **options)
+    pool = LossPool.bernoulli(means)
+    table = running_means(pool, TRIALS, BUDGET)
+    selected = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21).selected
+    for trial in range(TRIALS):
+        expected = loop(lambda arm, n, t=trial: table[t, arm, n], pool.n_arms)
+        assert selected[trial].tolist() == list(expected), f"trial {trial}"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_blocks_costs_and_budgets(case):
+    """Trials do not depend on blocks, also with random ties and unequal costs; no trial spends more than it has."""
+    options, _ = CASES[case]
+    costs = [1] * 7 if case == "shvar" else [1, 2, "0.5", 1, 3, 1, 1]
+    pool = ParametricPool.bernoulli([0.5, 0.5, 0.6, 0.5, 0.4, 0.5, 0.5], costs)
+    strategy = by_name(case.partition(",")[0], **options)
+    whole = pool.explore_many(strategy, 120, 30, seed=4)
+    parts = pool.explore_many(strategy, 120, 30, seed=4, block=7)
+    assert (whole.selected == parts.selected).all()
+    assert (whole.pulls == parts.pulls).all()
+    assert (whole.spent_units * whole.unit <= 120).all()
+    for trial in (0, 17):
+        assert pool.explore(strategy, 120, Seeds.of(4, trial)).selected == whole.selected[trial, 0]
+
+
+def rates(means, deviations, shares):
+    """The rate of every rival by minimisation over a grid."""
+    b = int(np.argmin(means))
+    x = np.linspace(1e-6, 1 - 1e-6, 20_001) if deviations is None else np.linspace(min(means), max(means), 20_001)
+
+    def d(arm):
+        if deviations is None:
+            return _divergence(x, np.full(x.shape, means[arm]))
+        return (x - means[arm]) ** 2 / (2 * deviations[arm] ** 2)
+
+    return [float((shares[b] * d(b) + shares[i] * d(i)).min()) for i in range(len(means)) if i != b]
+
+
+@pytest.mark.parametrize(
+    ("means", "deviations"),
+    [([0.3, 0.5, 0.4, 0.6], None), ([0.0, 0.5, 0.3], [1.0, 1.0, 1.0]), ([0.0, 0.5, 0.3], [0.5, 2.0, 1.0])],
+)
+def test_oracle_allocation_is_optimal(means, deviations):
+    shares = find_shares(means, deviations)
+    best = rates(means, deviations, shares)
+    assert max(best) == pytest.approx(min(best), rel=1e-4)
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        other = rng.dirichlet(np.ones(len(means))) * 0.2 + 0.8 * shares
+        assert min(rates(means, deviations, other)) <= min(best) * (1 + 1e-4)
+    assert round_shares(shares, 50).sum() == 50
+
+
+def test_oracle_allocation_with_two_gaussian_arms_is_neyman():
+    assert find_shares([0.0, 1.0], [1.0, 3.0]) == pytest.approx([0.25, 0.75], rel=1e-6)
+
+
+def test_oracle_allocation_in_trials_and_its_conditions():
+    pool = ParametricPool.bernoulli([0.7, 0.5, 0.45, 0.3])
+    pulls = pool.explore_many("oracle_allocation", 100, 3).pulls
+    assert pulls.sum(axis=1).tolist() == [100] * 3
+    assert (pulls[:, 0] > pulls[:, 3]).all()
+    gaussian = ParametricPool([GaussianArm(1.0, 1.0), GaussianArm(0.0, 3.0)])
+    assert gaussian.explore_many("oracle_allocation", 100, 2).pulls[0].tolist() == [25, 75]
+    for bad, message in (
+        (ParametricPool.bernoulli([0.5, 0.5]), "unique best arm"),
+        (ParametricPool([BernoulliArm(0.5), GaussianArm(0.1)]), "Bernoulli arms and for Gaussian arms only"),
+        (ParametricPool.bernoulli([0.5, 0.4], [1, 2]), "needs equal costs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            bad.explore("oracle_allocation", 40)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("shvar", {"variances": [0.1, 0.2]}, "one variance for each of 3 arms"),
+        ("shvar", {"variances": [0.1, -0.2, 1]}, "variances must be positive"),
+        ("ucb_e", {"hardness": 0}, "hardness must be"),
+        ("bayes_elimination", {"prior_risks": [1.0]}, "3 arms need as many prior risks, got 1"),
+        ("continuous_rejects", {"criterion": "c"}, "unknown criterion 'c'"),
+    ],
+)
+def test_bad_options(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        ParametricPool.bernoulli([0.5, 0.4, 0.3]).explore(by_name(name, **options), 60)
