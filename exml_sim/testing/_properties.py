@@ -81,6 +81,7 @@ class PoolBench:
     like: Strategy | Loop | None
     seed: int
     alpha: float
+    unit_costs_only: bool = False
     counted: int = 0
     skipped: list[str] = field(default_factory=list)
 
@@ -176,16 +177,18 @@ def money(bench: PoolBench) -> Iterator[str]:
         (Fraction(1, 3), Fraction(5, 2), 1, Fraction(7, 5)),
     )
     for rule in aligned(bench.rule):
-        for costs in lists:
+        for costs in lists[:2] if bench.unit_costs_only else lists:
             pool = ParametricPool([BernoulliArm(0.3 + 0.1 * i, cost) for i, cost in enumerate(costs)])
             need = smallest_budget(rule, pool.prices)
             for budget in (need, need + pool.prices.unit, need * Fraction(13, 7), 40 * need):
                 yield from spent(rule, pool, budget, bench.seed)
+                yield from first_round(rule, pool, budget, bench.seed)
             try:
                 pool.explore_many(rule, need - pool.prices.unit / pool.n_arms, 1, seed=bench.seed)
             except ValueError:
                 continue
-            yield f"accepts a budget below its smallest, {show(need)}, at costs {_words(costs)}"
+            where = f"at costs {_words(costs)}, {rule.alignment} alignment"
+            yield f"accepts a budget below its smallest, {show(need)}, {where}"
 
 
 def spent(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[str]:
@@ -203,6 +206,23 @@ def spent(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[s
             place = f"at costs {_words(costs)} (seed {seed}, trial {trial})"
             yield f"takes pulls worth {show(value)} and pays {paid} {place}"
             return
+
+
+def first_round(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[str]:
+    """Check that the first round costs no more than `first_round_cost` and pulls every arm."""
+    ledger = pool.explore(rule, budget, seed).ledger
+    if ledger.rounds == 0 or pool.n_arms == 1:
+        return
+    pulls = ledger.round_pulls(1)[0]
+    paid = sum((int(n) * Fraction(cost) for n, cost in zip(pulls, pool.costs, strict=True)), Fraction(0))
+    declared = rule.first_round_cost(budget, pool.prices)
+    where = (
+        f"at budget {show(budget)}, costs {_words([*pool.costs])}, {rule.alignment} alignment (seed {seed}, trial 0)"
+    )
+    if paid > declared:
+        yield f"spends {show(paid)} in the first round, but first_round_cost declares {show(declared)} {where}"
+    elif pulls.min() == 0:
+        yield f"does not pull arm {int(pulls.argmin())} in the first round {where}"
 
 
 def _words(costs: Sequence[Any]) -> str:
@@ -356,6 +376,8 @@ def likeness(bench: PoolBench) -> Iterator[str]:
         budget = 6 * smallest_budget(bench.like, wide.prices)
         _check_opening(bench, wide, budget)
         yield from _same_pulls(bench, wide, budget, f"with K = {len(means)} at budget {show(budget)}")
+    if bench.unit_costs_only:
+        return
     costly = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
     budget = 6 * smallest_budget(bench.like, costly.prices)
     yield from _same_pulls(bench, costly, budget, f"at costs 1, 3, 2 and budget {show(budget)}")

@@ -37,6 +37,7 @@ def examine(
     pools: Sequence[Pool] = (),
     seed: int = 0,
     alpha: float = 1e-6,
+    unit_costs_only: bool = False,
 ) -> Report:
     """Run all checks.
 
@@ -53,8 +54,10 @@ def examine(
         Root seed of all trials.
     alpha
         The probability that a right rule is called wrong, at most.
+    unit_costs_only
+        Check the rule with equal costs only.
     """
-    bench = PoolBench(rule, like, seed, alpha)
+    bench = PoolBench(rule, like, seed, alpha, unit_costs_only)
     ran: list[str] = []
     findings = tuple(_findings(bench, pools, ran))
     return Report(type(rule).__name__, findings, tuple(ran), tuple(bench.skipped), alpha if bench.counted else 0.0)

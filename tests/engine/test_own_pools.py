@@ -243,3 +243,11 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
     assert [one.trials for one in run(ours, progress=False, n_jobs=1, bound_value=value_at).summary()] == [50]
     with pytest.raises(ValueError, match="'tighter' is no bound of the study"):
         run(ours, progress=False)
+
+
+@pytest.mark.parametrize("distribution", ["bernoulli", "gaussian"])
+def test_random_instances_with_a_fixed_confidence_strategy(distribution: str) -> None:
+    pool = {"kind": "random_instance", "K": 5, "distribution": distribution}
+    study = Study.from_table(BASE | {"pools": [pool], "strategies": ["kl_lucb"], "mode": "fixed_confidence"})
+    with run(study, progress=False, n_jobs=1) as result:
+        assert 0.0 <= result.summary()[0].failure_rate <= 0.2

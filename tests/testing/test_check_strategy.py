@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -121,3 +122,32 @@ def test_without_a_reference_many_mutants_are_still_caught() -> None:
         "never selects the last arm",
         "counts arms from 1",
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalfDeclared(TwoStage):
+    """Planted error: the first round costs twice of what is declared."""
+
+    def first_round_cost(self, budget: Fraction, prices: Any) -> Fraction:
+        return budget / 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualCosts(TwoStage):
+    """A strategy that refuses unequal costs."""
+
+    def first_round_cost(self, budget: Fraction, prices: Any) -> Fraction:
+        if len(set(prices.exact_costs)) > 1:
+            raise ValueError("only equal costs")
+        return budget / 2
+
+
+def test_a_wrong_first_round_is_named_with_costs_and_alignment() -> None:
+    finding = first_finding(HalfDeclared())
+    assert "in the first round, but first_round_cost declares" in finding
+    assert "costs 1, 1, sample alignment" in finding
+
+
+def test_strategies_for_unit_costs_only() -> None:
+    assert "only equal costs" in first_finding(EqualCosts())
+    assert check_strategy(EqualCosts(), unit_costs_only=True).passed
