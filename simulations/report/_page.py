@@ -37,10 +37,10 @@ from simulations.report._findings import (
 )
 from theory.versions import VERSIONS
 
-#: Points of a bound's curve between its first value below 1 and the right end of the chart.
-CURVE_POINTS = 24
+#: Distance between two points of a bound's curve, as a factor of the budget; that of the figures for papers.
+STEP = 1.25
 #: The same for a bound with a formula, which takes no time.
-FORMULA_POINTS = 96
+FORMULA_STEP = 1.05
 #: Trials that are run again for the allocation per round, and panels with such an allocation.
 REPEATED_TRIALS, MAX_REPEATED_PANELS = 50, 12
 #: Name of budgets that a simulation certifies.
@@ -297,11 +297,12 @@ def _sample_curve(panel: Panel, name: str, last: float, floor: float) -> list[li
     start = panel.informative(name)
     if start is None or start >= last:
         return []
-    number = FORMULA_POINTS if name in VERSIONS and VERSIONS[name].formula else CURVE_POINTS
+    step = FORMULA_STEP if name in VERSIONS and VERSIONS[name].formula else STEP
+    number = max(round(math.log(last / start) / math.log(step)), 2)
     budgets = panel.grid(name, np.unique(np.geomspace(start, last, number).astype(np.int64)))
     points: list[list[Any]] = []
-    for part in np.array_split(budgets, max(number // 4, 1)):
-        values = panel.values(name, part) if len(part) else np.empty(0)
+    for part in np.array_split(budgets, max(-(-len(budgets) // 4), 1)):
+        values = panel.values(name, part)
         points += [[int(b), float(v), None, None, False] for b, v in zip(part, values, strict=True) if math.isfinite(v)]
         if points and points[-1][1] < floor:
             break
