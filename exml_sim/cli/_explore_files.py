@@ -15,6 +15,7 @@ from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._cascade import Decisions, make_ask
 from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._saved import SavedModel, save
+from exml_sim.classifier.budget_plan import LearningCurve
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli._columns import Roles
@@ -153,9 +154,22 @@ def page_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, An
             {name: int(n) for name, n in zip(ledger.names, pulls, strict=True) if n or len(rounds) == 1}
             for pulls in rounds
         ],
+        "accuracy": _predict_accuracy(model),
+        "baseline": model.evaluation_.metrics[-2].accuracy if model.evaluation_ else None,
         "money": [float(money) for money in accumulate(costs)],
         "decisions": {**layers, **rest},
     }
+
+
+def _predict_accuracy(model: BaseExMLClassifier) -> list[list[float]]:
+    """Return money for rows of the selected set, expected accuracy and its interval, from few rows to all."""
+    if model.evaluation_ is None or model.evaluation_.gained is None:
+        return []
+    curve, ledger = LearningCurve.of(model), model.ledger_
+    costs = dict(zip(ledger.names, ledger.prices.exact_costs, strict=True))
+    price = float(sum(costs[name] for name in model.selected_))
+    numbers = np.unique(np.geomspace(len(model.classes_) * 5, model.bought_.shape[1], 12).astype(int))
+    return [[price * number, *curve.predict(int(number))] for number in numbers]
 
 
 def make_id_columns(table: Table, column: str | None) -> tuple[list[str], list[list[object]]]:

@@ -30,7 +30,8 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
     facts : mapping
         `layers` as in `exml_sim.classifier.report.layers_to_dict`, `purchases` (rows per candidate and round), `money`
         (spent after each round), `decisions` (who decides, and how many rows); optionally `inspect` (a table of rows
-        with suspicious labels) and `accuracy` (money, expected accuracy, lower and upper end by budget).
+        with suspicious labels), `accuracy` (money, expected accuracy, lower and upper end) and `baseline`, the accuracy
+        without candidates.
     title : str
         Name of the table.
     """
@@ -38,7 +39,7 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
     lines = [line.replace("`", "") for line in start.splitlines() if line and not line.startswith("#")]
     warnings = [line for line in lines if line.startswith("Warning: ")]
     chart, left_out = make_chart(facts)
-    accuracy = _make_accuracy_chart(facts.get("accuracy", ()))
+    accuracy = _make_accuracy_chart(facts.get("accuracy", ()), facts.get("baseline"))
     parts = [section.split("\n", 1) for section in sections]
     return fill_template(
         "exploration.html",
@@ -112,18 +113,22 @@ def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
     return chart, len(sets) - len(shown)
 
 
-def _make_accuracy_chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
-    """Collect the expected accuracy against the budget, with its interval."""
-    if not points:
+def _make_accuracy_chart(points: Sequence[Sequence[float]], baseline: float | None) -> dict[str, Any] | None:
+    """Collect the expected accuracy against the money, with its interval and the accuracy without candidates."""
+    if len(points) < 2:
         return None
     texts = [[f"expected accuracy {y:.1%} ({low:.1%} to {high:.1%})"] for _, y, low, high in points]
     series = {"colour": 0, "dash": 0, "points": [[*point, False] for point in points], "texts": texts}
-    low = min(point[2] for point in points)
+    low = min([point[2] for point in points] + ([] if baseline is None else [baseline]))
     return {
-        "label": "Expected accuracy against the budget",
-        "x": {"label": "budget", "log": False, "ends": [0.0, 1.05 * max(point[0] for point in points)]},
+        "label": "Expected accuracy against money",
+        "x": {
+            "label": "money for rows of the selected candidates",
+            "log": False,
+            "ends": [0.0, 1.05 * max(point[0] for point in points)],
+        },
         "y": {"label": "expected accuracy", "log": False, "ends": [max(low - 0.05, 0.0), 1.0]},
-        "line": None,
+        "line": None if baseline is None else {"at": baseline, "label": "without candidates"},
         "colours": ["expected accuracy of new rows"],
         "dashes": ["accuracy"],
         "series": [series],
