@@ -262,6 +262,23 @@ def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fractio
     return budget
 
 
+def describe_shortfall(panels: Sequence[Panel], target: float = TARGET) -> str:
+    """Say that no budget is certain to reach the target, with the lowest upper limit and its rate.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Strategies for which `needed_in_simulation` found no budget.
+    target : float
+        Failure rate.
+    """
+    parts = []
+    for panel in panels:
+        best = min(panel.cells, key=lambda cell: cell.upper)
+        parts.append(f"{panel.title} {best.failure_rate:.2%} (upper limit {best.upper:.2%})")
+    return f"no budget has an upper limit of at most {target:.0%}; lowest: {', '.join(parts)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """Budgets that bring a strategy's failure probability to the target, by simulation and by each bound."""

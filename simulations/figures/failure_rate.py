@@ -18,6 +18,7 @@ from simulations.panels import (
     TARGET,
     Panel,
     budget_axis,
+    describe_shortfall,
     find_needs,
     format_factor,
     make_panels,
@@ -173,7 +174,7 @@ def _summary(panel: Panel) -> str:
     """Say what budget is needed in simulation, and the multiples of it that the bounds need."""
     needs = find_needs(panel)
     if needs.simulated is None:
-        return f"did not reach {TARGET:.0%} failures"
+        return describe_shortfall([panel])
     known = [name for name in reversed(needs.bounds) if needs.bounds[name] is not None]
     factors = " / ".join(f"{format_factor(needs.factor(name))}x" for name in known)
     start = f"{TARGET:.0%} failures: {float(needs.simulated):,.0f} in simulation"
@@ -254,4 +255,4 @@ def heading(panels: Sequence[Panel], name: str) -> str:
     if len(shared) != 1 or any(panel.problem is not None and not panel.problem.plain for panel in panels):
         return name
     K, theta, radius, gap = shared.pop()
-    return f"{name} (K = {K}, θ = {short(theta)}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"
+    return f"{name} (K = {K}, θ = {short(theta)}, κΛ = {radius:g}, smallest gap Δ = {gap:.3g})"

@@ -17,6 +17,7 @@ from simulations.panels import (
     TARGET,
     Needs,
     Panel,
+    describe_shortfall,
     find_needs,
     format_factor,
     name_bound,
@@ -101,8 +102,8 @@ def _rank(panels: Sequence[Panel]) -> str:
     """Order the strategies of one pool by the budget that they need in simulation."""
     needed = [(needed_in_simulation(panel.cells, TARGET), panel.title) for panel in panels]
     reached = sorted([(budget, title) for budget, title in needed if budget is not None], key=lambda pair: pair[0])
-    missing = [title for budget, title in needed if budget is None]
-    short = f"{_join(missing)} did not reach {TARGET:.0%} failures"
+    missing = [panel for panel, (budget, _) in zip(panels, needed, strict=True) if budget is None]
+    short = describe_shortfall(missing)
     if not reached:
         return _capitalise(short)
     budgets, titles = [f"{float(budget):,.0f}" for budget, _ in reached], [title for _, title in reached]
@@ -116,7 +117,7 @@ def _rank(panels: Sequence[Panel]) -> str:
 def write_needs(needs: Needs, target: float = TARGET) -> str:
     """Say what budget a strategy needs in simulation and by each bound."""
     if needs.simulated is None:
-        return f"{needs.title.capitalize()} did not reach {target:.0%} failures in this study."
+        return f"{_capitalise(needs.title)}: no budget has an upper limit of at most {target:.0%} in this study."
     start = (
         f"To miss the best candidate in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
         f"{float(needs.simulated):,.0f} in simulation"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -15,10 +17,13 @@ from scipy import stats
 import exml_sim
 from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
 from exml_sim.engine import run
+from exml_sim.engine.bound_context import search_budget
 from exml_sim.strategies import MedianElimination
 from simulations.compare import Comparison, compare, plot
-from simulations.figures import facets, style
+from simulations.figures import facets, failure_rate, style
+from simulations.panels import describe_shortfall
 from tests.engine.studies import known
+from theory import BoundProblem
 
 mpl.use("Agg")
 
@@ -153,3 +158,29 @@ def test_bad_input(arguments: tuple, message: str) -> None:
 def test_frames_are_plain(comparison: Comparison) -> None:
     assert isinstance(comparison.to_frame(), pd.DataFrame)
     assert comparison.to_frame()["budget"].dtype == float
+
+
+def test_a_bound_that_rises_again_is_not_trusted_too_early() -> None:
+    """Planted: below 0.01 from 1,000 on, above it again from 3,000,000 to 5,000,000."""
+
+    def rise(budget: float) -> float:
+        return 0.001 if 1000 <= budget < 3_000_000 or budget > 5_000_000 else 0.5
+
+    assert search_budget(rise, 0.01) == 5_000_001
+    assert search_budget(lambda budget: 2.0 / budget, 0.01) == 200
+    assert search_budget(lambda budget: 0.5, 0.01) is None
+    assert search_budget(lambda budget: math.nan if budget < 7 else 0.0, 0.01) == 7
+
+
+def test_an_observed_rate_below_the_target_is_not_called_above_it() -> None:
+    """With few trials the upper limit is above 5 % although the rate is below: both are printed."""
+    panel = POOL.compare(["uniform_allocation"], [200], 60, progress=False).panels[0]
+    assert panel.cells[0].failure_rate < 0.05 < panel.cells[0].upper
+    text = describe_shortfall([panel])
+    assert f"{panel.cells[0].failure_rate:.2%} (upper limit {panel.cells[0].upper:.2%})" in text
+
+
+def test_small_gaps_keep_their_digits() -> None:
+    panel = POOL.compare(["uniform_allocation"], [40], 5, progress=False).panels[0]
+    problem = BoundProblem(4, 0.000554, 0.1, 0.5)
+    assert "= 0.000554)" in failure_rate.heading([replace(panel, problem=problem)], "x")
