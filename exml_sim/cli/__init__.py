@@ -24,7 +24,7 @@ from exml_sim import __version__
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 #: Characters of a message; one that quotes what it was given is cut in the middle.
 _LONGEST = 1000
-_FIRST_LINE = re.compile(r'"""``exml (\w+)``: (.+)"""')
+_FIRST_LINE = re.compile(r'"""``exml ([\w-]+)``: (.+)"""')
 
 
 def _subcommands() -> dict[str, str]:
@@ -50,7 +50,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in SUBCOMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"exml_sim.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"exml_sim.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

@@ -62,6 +62,15 @@ class PaperStatement:
         """Whether all instances hold."""
         return all(instance.holds for instance in self.instances)
 
+    @property
+    def verdict(self) -> str:
+        """Say "undecided" where every difference has the right sign and a test is only not significant."""
+        if self.reproduced:
+            return "reproduced"
+        misses = [instance for instance in self.instances if not instance.holds]
+        is_open = all(instance.p == instance.p and instance.first > instance.second for instance in misses)
+        return "**undecided**" if is_open else "**not reproduced**"
+
 
 Pair = tuple[str, FloatArray, FloatArray]
 
@@ -300,7 +309,7 @@ def markdown(statements: Sequence[PaperStatement]) -> str:
     lines = [
         (
             statement.statement,
-            "reproduced" if statement.reproduced else "**not reproduced**",
+            statement.verdict,
             f"{sum(part.holds for part in statement.instances)} of {len(statement.instances)}",
             statement.test,
         )
