@@ -93,6 +93,7 @@ def command(
     Example: exml plot out/study.sqlite --format pdf --width 3.3 --label median_elimination=ME
     """
     from exml_sim._internal.progress import Elapsed
+    from exml_sim._internal.spreadsheets import write_frame
     from exml_sim.engine.bound_context import describe_missing
     from exml_sim.engine.result import StudyResult
     from simulations.figures import style
