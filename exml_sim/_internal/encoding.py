@@ -125,7 +125,9 @@ class ColumnEncoding:
         if self.column_type == "category":
             texts = cells.texts
             missing = np.array([text is None for text in texts], dtype=np.bool_)
-            parts = [np.array([text == level for text in texts], dtype=np.float64) for level in self.levels]
+            place = {level: at for at, level in enumerate(self.levels)}
+            codes = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
+            parts = [(codes == at).astype(np.float64) for at in range(len(self.levels))]
             if self.counts:
                 rare = [text in self.counts and text not in self.levels for text in texts]
                 counts = [float(np.log1p(self.counts.get(text, 0))) if text is not None else 0.0 for text in texts]

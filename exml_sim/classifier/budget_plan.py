@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 #: Level of the interval of the accuracy.
 LEVEL = 0.95
 #: Rows per known class with which half of the gain is learned, and how many times smaller or larger h may be. The
-#: first is chosen on the choosing half of the tables of `benchmarks.budget_plans` (2, 5, 10 and 20 were tried; the root
-#: mean squared error of planned accuracies is 0.082, 0.089, 0.098 and 0.108), the second by reasoning.
+#: first is chosen on the choosing half of the tables of `benchmarks.budget_plans` (2, 5, 10 and 20 were tried, 2 has
+#: the smallest mean squared error of planned accuracies), the second by reasoning.
 HALF_ROWS_PER_CLASS, HALF_FACTOR = 2.0, 3.0
 #: Rows that count as one in the error of out-of-fold figures (folds share rows).
 ROWS_PER_INDEPENDENT_ROW = 1.5
