@@ -343,7 +343,7 @@ class _Grower:
             pool = OraclePool(*given, parameters.candidate_score)
         exploration = pool.explore(strategy_for(parameters, len(arms)), part * (1 - parameters.validation_fraction))
         selected = [arms[i] for i in exploration.accepted]
-        if not parameters.stop_when_confident and (parameters.theta is None or not parameters.uses_rejection):
+        if parameters.theta is None or not parameters.uses_rejection:
             extra = buy_more(selected, data, part - (acquisition.ledger.spent - start), acquisition)
         report, intervals = report_exploration(exploration, self._level)
         # What the report was made from holds the oracle; a record holds plain values.

@@ -18,7 +18,7 @@ from exml_sim.bandit.trial import Exploration
 from exml_sim.classifier._latent_class import uniform_noise
 from exml_sim.classifier._probability_models import check_estimator
 from exml_sim.classifier._rejection_model import ModelOptions
-from exml_sim.classifier.constants import CHECK_GROWTH, CONFIDENCE_LEVEL, FIRST_CHECK_ROWS
+from exml_sim.classifier.constants import CHECK_GROWTH, FIRST_CHECK_ROWS
 from exml_sim.money import exact, show
 from exml_sim.strategies import STRATEGIES, Strategy, ValueOfInformationCommit, by_name
 from exml_sim.strategies.fixed_confidence import FixedConfidence, check_confidence, check_epsilon
@@ -173,13 +173,13 @@ def _resolve_confidence(p: Parameters) -> tuple[Strategy, float | None]:
         For strategies that spend a fixed budget, and for scores whose differences have no valid error.
     """
     strategy = p.strategy
-    if p.confidence is None and not p.stop_when_confident:
+    if p.confidence is None:
         if isinstance(strategy, FixedConfidence):
             return strategy, strategy.confidence
         if p.epsilon:
             raise ValueError(f"epsilon={p.epsilon!r} goes with a confidence: give both or neither")
         return strategy, None
-    confidence = CONFIDENCE_LEVEL if p.confidence is None else check_confidence(p.confidence)
+    confidence = check_confidence(p.confidence)
     epsilon = check_epsilon(p.epsilon)
     if p.candidate_score != "held_out":
         raise ValueError(
@@ -201,6 +201,7 @@ def describe_stop(exploration: Exploration, left: Fraction, parameters: Paramete
     level += f" up to {strategy.epsilon:g}" if strategy.epsilon else ""
     if not exploration.confident:
         return f"rows or money ended before the selection was confident with {level} (approximate)"
-    keep = parameters.stop_when_confident
-    rest = f"{show(left)} are kept" if keep else f"the other {show(left)} buy rows of the selected candidate"
-    return f"the selection was confident with {level} (approximate) after {show(exploration.ledger.spent)}; {rest}"
+    return (
+        f"the selection was confident with {level} (approximate) after {show(exploration.ledger.spent)}; the other "
+        f"{show(left)} buy rows of the selected candidate"
+    )

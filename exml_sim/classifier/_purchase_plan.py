@@ -108,7 +108,7 @@ def plan_purchase(
     if len(names) > 1 and parameters.selects_subsets:
         plans = [plan_subset_selection(names, costs, available, part, n_classes, strategy)]
     elif len(names) > 1 and isinstance(strategy, FixedConfidence):
-        plans = [plan_fixed_confidence(costs, available, part, strategy, bool(parameters.stop_when_confident))]
+        plans = [plan_fixed_confidence(costs, available, part, strategy)]
     else:
         rule = strategy_for(parameters, len(names))
         plans = plan_rounds(names, costs, available, rule, part, parameters.validation_fraction)
@@ -174,13 +174,13 @@ def plan_subset_selection(
 
 
 def plan_fixed_confidence(
-    costs: Sequence[Fraction], available: Sequence[int], budget: Fraction, strategy: FixedConfidence, keeps_rest: bool
+    costs: Sequence[Fraction], available: Sequence[int], budget: Fraction, strategy: FixedConfidence
 ) -> Plan:
     """Plan a fixed-confidence strategy: its first round is known, the rest until it is confident."""
     rows = min(strategy.first_pulls, int(budget / sum(costs, Fraction(0))))
     first_cost = _cost_of_everything(costs, [min(rows, count) for count in available])
     cost = min(budget, _cost_of_everything(costs, available))
-    details = {"confidence": strategy.confidence, "keeps_rest": keeps_rest}
+    details = {"confidence": strategy.confidence}
     return Plan("fixed_confidence", "until the selection is confident", cost, rows, first_cost, details)
 
 

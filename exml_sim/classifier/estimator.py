@@ -134,8 +134,6 @@ class BaseExMLClassifier:
         then all money buys rows of it. Successive elimination, unless `strategy` names another fixed-confidence one.
     epsilon : float, default 0
         Out-of-fold squared errors this close need not be distinguished.
-    stop_when_confident : bool, default False
-        Keep the money that is left when the selection is confident; the confidence is 0.95 unless given.
     alignment : {"sample", "budget"}, optional
         How a round's money becomes pulls under unequal costs; "sample" by default.
     objective : {"risk", "risk_per_cost"}, optional
@@ -267,7 +265,6 @@ class BaseExMLClassifier:
         strategy: Any = "value_of_information_commit",
         confidence: float | None = None,
         epsilon: float = 0.0,
-        stop_when_confident: bool = False,
         alignment: str | None = None,
         objective: str | None = None,
         max_candidates: int | None = None,

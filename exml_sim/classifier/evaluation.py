@@ -2,7 +2,7 @@
 
 Every row is predicted by models fitted without it: by nested cross-validation (`exml_sim.classifier._nested`), or, for
 rejection models and cascades of more than two layers, by the folds that also chose theta, which is optimistic. Metrics
-are about observed labels. Their intervals are those of Clopper and Pearson, with 1.5 rows counted as one after nested
+are about observed labels. Their intervals are those of Clopper and Pearson, with 2 rows counted as one after nested
 cross-validation. What is said about the truth holds under both readings, with and without a hidden class.
 """
 

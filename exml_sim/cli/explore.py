@@ -21,7 +21,7 @@ from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
 from exml_sim.classifier._layout import Layout
-from exml_sim.classifier._parameters import CANDIDATE_SCORES, EXPLORE, MODELS
+from exml_sim.classifier._parameters import CANDIDATE_SCORES, EXPLORE, HIDDEN, MODELS
 from exml_sim.classifier._preflight import DataSummary, check_data, diagnose_levels, raise_errors
 from exml_sim.classifier._purchase_plan import plan_purchase
 from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
@@ -49,6 +49,7 @@ _CHOICES: dict[str, Sequence[str]] = {
     "objective": ("risk", "risk_per_cost"),
     "explore": EXPLORE,
     "candidate_score": CANDIDATE_SCORES,
+    "hidden": HIDDEN,
     "model": MODELS,
     "kernel": KERNELS,
     "loss": LOSSES,

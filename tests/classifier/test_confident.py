@@ -95,19 +95,17 @@ def test_enough_rows_are_bet_on():
 
 
 @pytest.mark.parametrize("strategy", SURE)
-def test_a_rule_stops_when_it_is_sure_and_keeps_the_rest(strategy):
+def test_a_strategy_stops_when_it_is_confident_and_the_rest_buys_rows_of_the_winner(strategy):
     X, y, oracle = signal_task()
     record = Recording(oracle)
-    model = ExMLClassifier(budget_ratio=1, strategy=strategy, stop_when_confident=True, model="kernel").fit(
-        X, y, record
-    )
+    model = ExMLClassifier(budget_ratio=1, strategy=strategy, confidence=0.95, model="kernel").fit(X, y, record)
     found = model.records_[1].selection.exploration
     assert model.selected_ == ("signal",)
     assert found.confident
     assert found.comparison_data is None
-    assert model.ledger_.spent == len(record.asked) < Fraction(720, 2)
-    assert any("are kept" in note.message and "confident with 95 %" in note.message for note in model.notes_)
-    assert not model.records_[1].selection.validation_rows
+    assert found.ledger.spent < Fraction(720, 2)
+    assert model.ledger_.spent == len(record.asked)
+    assert any("confident with 95 %" in note.message for note in model.notes_)
     assert model.records_[1].selection.report.cannot_be_excluded == ("signal",)
 
 
@@ -124,7 +122,7 @@ def test_noise_is_not_sure():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
     oracle = ArrayOracle({name: rng.normal(size=80) for name in "abc"})
-    model = ExMLClassifier(budget=150, stop_when_confident=True, model="kernel", explore="always").fit(X, y, oracle)
+    model = ExMLClassifier(budget=150, confidence=0.95, model="kernel", explore="always").fit(X, y, oracle)
     assert model.records_[1].selection.exploration.confident is False
     assert any("ended before the selection was confident" in note.message for note in model.notes_)
 
@@ -136,7 +134,7 @@ def test_noise_is_not_sure():
         ({"confidence": 0.9, "epsilon": -0.1}, "epsilon must be a finite number that is not negative"),
         ({"epsilon": 0.1}, "goes with a confidence"),
         ({"confidence": 0.9, "strategy": "median_elimination"}, "goes with the strategies kl_lucb, "),
-        ({"stop_when_confident": True, "candidate_score": "risk"}, "candidate_score must be 'held_out', got 'risk'"),
+        ({"confidence": 0.95, "candidate_score": "risk"}, "candidate_score must be 'held_out', got 'risk'"),
         ({"confidence": 0.9, "objective": "risk_per_cost"}, "objective must be 'risk'"),
     ],
 )

@@ -105,8 +105,8 @@ def test_both_readings_by_hand():
     accepted = np.arange(10) < 8
     rate = np.where(accepted, 0.5 / 8, 0.4)
     readings = _read_both_ways(NestedPredictions(winner, accepted, rate), labels, None)
-    assert readings.if_hidden[0] == clopper_pearson(6.5 / 1.5, 8 / 1.5)[0]
-    assert readings.if_hidden[1] == clopper_pearson(7 / 1.5, 8 / 1.5)[1]
+    assert readings.if_hidden[0] == clopper_pearson(6.5 / 2, 8 / 2)[0]
+    assert readings.if_hidden[1] == clopper_pearson(7 / 2, 8 / 2)[1]
     assert readings.if_none[0] == 0.8
     assert readings.share_limit == 1.0
     assert not readings.excludes_large
