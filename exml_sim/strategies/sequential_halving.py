@@ -11,7 +11,8 @@ from exml_sim.strategies.median_elimination import MedianElimination
 class SequentialHalving(MedianElimination):
     """Spend B / T on the active arms in each of T = ceil(log2 K) rounds and keep the better ceil(|A| / 2).
 
-    As in the paper's Algorithm 1 every round is scored on its own pulls, floor(B / (T |A|)) of every arm at unit costs.
+    Every round is scored on its own pulls, floor(B / (T |A|)) of every arm at unit costs. This was not compared with
+    the text of the paper.
     `median_elimination` is the same algorithm on all pulls so far.
     """
 

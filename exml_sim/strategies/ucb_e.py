@@ -16,7 +16,7 @@ from exml_sim.strategies.base import PullByPull
 class UcbE(PullByPull):
     """Pull the arm with the best mean + sqrt(a / n_i), where a = 25/36 (T - K) / H1, and select the best mean.
 
-    T is B over the mean cost. Checked against the paper: index, a, and recommendation (Figure 1 and Theorem 1).
+    T is B over the mean cost. Index, a and recommendation were not compared with the text of the paper.
 
     Parameters
     ----------
