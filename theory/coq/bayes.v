@@ -257,6 +257,15 @@ Proof.
 have := inf_ge (ball0 feature_gram Lam0) ball_low; rewrite /approximation_error /popmin; lra.
 Qed.
 
+(** r-ap-classical: if a model of the ball has the smallest surrogate risk of all functions, R_ap is (2 - 2 theta) R_1*. *)
+Theorem r_ap_classical : (exists f : ball feature_gram Lam, ex D (L f) = (3 - 2 * theta) * bayes_risk) ->
+  approximation_error = (2 - 2 * theta) * bayes_risk.
+Proof.
+case=> f Ef; have up : popmin D L <= ex D (L f).
+  by apply: (inf_le (ball0 feature_gram Lam0)); apply: bnd_pop => z; apply: L_bnd; eauto.
+by have := r_ap; rewrite /approximation_error; rewrite Ef in up; lra.
+Qed.
+
 (** r-ap-trivial: R_ap alone is at least the excess risk theta - R_1* of the model that rejects every row. *)
 Theorem r_ap_trivial : theta / (3 - 2 * theta) <= bayes_risk \/ kappa * Lam <= 2 - 2 * theta ->
   theta - bayes_risk <= approximation_error.
@@ -278,3 +287,23 @@ rewrite /risk_0_1 -[RHS](ex_const D); apply: ex_ext => z /=.
 by rewrite /loss_0_1; case: Rle_dec => ?; lra.
 Qed.
 End Feature.
+
+(** A feature that determines another one has no larger Bayes risk; features that determine each other have the same. *)
+Section Comparison.
+Variables (Z X X' : finType) (D : fdist Z) (x : Z -> X) (x' : Z -> X') (y : Z -> R) (theta : R).
+Hypotheses (y1 : forall z, y z * y z = 1) (Htheta : 0 < theta < / 2).
+Theorem bayes_monotone (phi : X -> X') : (forall z, x' z = phi (x z)) -> bayes_risk D x y theta <= bayes_risk D x' y theta.
+Proof.
+move=> E; have [_ [f <-]] := bayes_value D x' y1 Htheta.
+have -> : risk_0_1 D x' y theta f = risk_0_1 D x y theta (fun v => f.1 (phi v), fun v => f.2 (phi v)).
+  by apply: ex_ext => z /=; rewrite E.
+rewrite risk_0_1_mass //; apply: rsum_le => v _.
+apply: mass_0_1_low; [exact: Htheta | |].
+- eapply mass_pos_ge0; eassumption.
+- eapply mass_neg_ge0; eassumption.
+Qed.
+End Comparison.
+Theorem bayes_invariant (Z X X' : finType) (D : fdist Z) (x : Z -> X) (x' : Z -> X') (y : Z -> R) theta phi psi :
+  (forall z, y z * y z = 1) -> 0 < theta < / 2 -> (forall z, x' z = phi (x z)) -> (forall z, x z = psi (x' z)) ->
+  bayes_risk D x y theta = bayes_risk D x' y theta.
+Proof. by move=> y1 Ht E E'; apply: Rle_antisym; [exact: (bayes_monotone D y1 Ht E) | exact: (bayes_monotone D y1 Ht E')]. Qed.

@@ -124,6 +124,28 @@ by move: gt l; move: (Varm _ _ _) (ex _ _) (emp _ _ _) => v1 v2 v3; lra.
 Qed.
 End Supervised.
 
+(** * Rows of the distribution itself: no assumption on the arms *)
+Section Assumptionless.
+Variables (theta Lam kappa : R).
+Hypotheses (Htheta : 0 < theta < / 2) (Lam0 : 0 < Lam) (k0 : 0 < kappa).
+Variables (I : finType) (a : I -> arm kappa) (n : nat) (Omega : finType) (J : fdist Omega)
+          (X : forall i, Omega -> {ffun 'I_n -> rows (a i)}) (sel : Omega -> I) (eps delta : R)
+          (learned : forall i, {ffun 'I_n -> rows (a i)} -> ball (gram_of (a i)) Lam).
+Hypotheses (n0 : (0 < n)%N)
+  (HX : forall i f, ex J (fun w => f (X i w)) = ex (draws (distribution (a i)) n) f)
+  (Hd : 0 < delta < 1) (Hl : forall i s, emp (@surr theta Lam kappa (a i)) s (learned s) <= Varm theta Lam s + eps)
+  (Hs : forall w i, Varm theta Lam (X (sel w) w) <= Varm theta Lam (X i w)).
+(** assumption-necessary corrected, Theorem 6 (ii) of docs/theorems.md with 2 c*: the 0-1 risk of the learned model against the smallest
+    surrogate risk of any arm j. *)
+Theorem theorem_6_ii (j : I) :
+  pr J (fun w => geb (ex (distribution (a (sel w))) (error theta (a := a (sel w)) (learned (X (sel w) w))) - Rarm theta Lam (a j))
+    (optimism theta Lam kappa n + dev theta Lam kappa n (2 * INR #|I| / delta) + dev theta Lam kappa n (2 / delta) + eps)) <= delta.
+Proof.
+apply: Rle_trans (theorem_6_i Htheta Lam0 k0 n0 HX Hd Hl j Hs); apply: pr_sub => w /gebP l; apply/gebP.
+apply: Rle_trans l _; apply: Rplus_le_compat_r; apply: ex_le => z; exact: eq_2_upper_bound.
+Qed.
+End Assumptionless.
+
 (** * A random training set *)
 Section Training.
 Variables (theta Lam kappa : R).

@@ -111,6 +111,25 @@ Theorem a4_term_b (a : arm kappa) n (s : {ffun 'I_n -> rows a}) (learned f : bal
 Proof. by move=> ->; exact: (inf_le (zero Lam0 a) f (bnd_emp (surr_bnd Lam Htheta k0 (a := a)) s)). Qed.
 End Score.
 
+(** eq-7-optimality-gap corrected: no gap is positive, or there is a smallest positive one. *)
+Theorem eq_7_optimality_gap (I : finType) (gap : I -> R) :
+  (forall i, gap i <= 0) \/ exists i, 0 < gap i /\ forall j, 0 < gap j -> gap i <= gap j.
+Proof.
+suff : forall s : seq I, (forall i, i \in s -> gap i <= 0) \/
+    exists i, 0 < gap i /\ forall j, j \in s -> 0 < gap j -> gap i <= gap j.
+  case/(_ (enum I)) => [H|[i [g0 H]]]; [left => i | right; exists i; split=> // j]; by apply: H; rewrite mem_enum.
+elim=> [|k s [IH|[i [g0 IH]]]]; first by left.
+- case: (Rle_dec (gap k) 0) => [le|/Rnot_le_gt gt].
+    by left=> i; rewrite inE => /orP [/eqP ->|/IH].
+  by right; exists k; split=> // j; rewrite inE => /orP [/eqP ->|/IH]; lra.
+- case: (Rle_dec (gap i) (gap k)) => [le|/Rnot_le_gt gt].
+    by right; exists i; split=> // j; rewrite inE => /orP [/eqP ->|/IH] //; lra.
+  case: (Rle_dec (gap k) 0) => [le|/Rnot_le_gt gk].
+    by right; exists i; split=> // j; rewrite inE => /orP [/eqP ->|/IH] //; lra.
+  right; exists k; split=> // j; rewrite inE => /orP [/eqP ->|/IH H] gj; first lra.
+  by have := H gj; lra.
+Qed.
+
 (** * Numbers of arms that beat the first *)
 Section Counts.
 Variables (Omega I : finType) (J : fdist Omega) (V : Omega -> I -> R) (first : I).

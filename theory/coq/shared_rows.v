@@ -80,6 +80,48 @@ have t0 : 0 <= x_ i - a by lra.
 apply: Rle_trans (score_low (unif x0) n0 Mr_pos (V_diff i) t0).
 by apply: pr_sub => s /gebP l; apply/gebP; have := optimism_1 i; rewrite /x_; lra.
 Qed.
+(** Theorem 6 (iv): with probability at least 1 - delta the selected arm is not much worse than the best, whatever the gaps are. *)
+Theorem theorem_6_iv delta : (1 < #|I|)%N -> 0 < delta < 1 ->
+  let far i := ~~ geb (risk best + c_d theta * r / sqrt (INR n) + Mr * sqrt (2 * ln (INR #|I|.-1 / delta) / INR n)) (risk i) in
+  INR #|[pred s | far (sel s)]| / INR m ^ n <= delta.
+Proof.
+move=> K1 Hd far; have Hn := INR_pos n0; have HM := Mr_pos; have MM : 0 < Mr * Mr by nra.
+have K0 : (0 < #|I|.-1)%N by rewrite -ltnS prednK // ltnW.
+have Hk := INR_pos K0; have k1 : 1 <= INR #|I|.-1 by rewrite -[1]/(INR 1); apply: le_INR; apply/leP.
+pose lv := INR #|I|.-1 / delta; pose t := Mr * sqrt (2 * ln lv / INR n).
+have L : 0 <= ln lv.
+  rewrite -ln_1; apply: Rlt_le; apply: ln_increasing; first lra.
+  by apply: (Rmult_lt_reg_r delta); [lra | rewrite /lv /Rdiv Rmult_assoc Rinv_l; lra].
+have t0 : 0 <= t by apply: Rmult_le_pos; [lra | exact: sqrt_pos].
+have tt : INR n * (t * t) / (2 * (Mr * Mr)) = ln lv.
+  have -> : t * t = Mr * Mr * (sqrt (2 * ln lv / INR n) * sqrt (2 * ln lv / INR n)) by rewrite /t; ring.
+  rewrite sqrt_sqrt; first by field; lra.
+  by apply: Rmult_le_pos; [lra | apply: Rlt_le; exact: Rinv_0_lt_compat].
+rewrite -[in INR m ^ n](card_ord m) -(pr_draws_unif x0 (fun s => far (sel s))).
+have fb : ~~ far best.
+  rewrite negbK; apply/gebP; rewrite -/t; have : 0 <= c_d theta * r / sqrt (INR n).
+    have := optimism_1 best; have := V_mean best; lra.
+  lra.
+apply: (Rle_trans _ (pr (draws (unif x0) n) (fun s => [exists i, far i && geb (V best s) (V i s)]))).
+  by apply: pr_sub => s fs; apply/existsP; exists (sel s); rewrite fs; apply/gebP.
+apply: Rle_trans (pr_union _ far (fun i s => geb (V best s) (V i s))) _.
+apply: (Rle_trans _ (\rsum_(i | far i) (delta / INR #|I|.-1))).
+  apply: rsum_le => i /negP fi.
+  have gt : t < x_ i by apply: Rnot_le_lt => le; apply: fi; apply/gebP; rewrite -/t; move: le; rewrite /x_; lra.
+  have P : ex (draws (unif x0) n) (V best) + x_ i <= ex (draws (unif x0) n) (V i).
+    by have := V_mean best; have := optimism_1 i; rewrite /x_; lra.
+  apply: Rle_trans (pairwise n0 HM (V_diff best) (V_diff i) P) _.
+  have -> : delta / INR #|I|.-1 = exp (- ln lv).
+    by rewrite exp_Ropp exp_ln /lv; [field; lra | apply: Rdiv_lt_0_compat; lra].
+  rewrite -tt; apply: exp_le; apply: Ropp_le_contravar; apply: Rmult_le_compat_r.
+    by apply: Rlt_le; apply: Rinv_0_lt_compat; lra.
+  apply: Rmult_le_compat_l; first lra.
+  by rewrite /pos Rmax_right; [apply: Rmult_le_compat; lra | lra].
+rewrite rsum_const_pred; apply: (Rle_trans _ (INR #|I|.-1 * (delta / INR #|I|.-1))); last by apply: Req_le; field; lra.
+apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rdiv_lt_0_compat; lra.
+apply: le_INR; apply/leP; rewrite -ltnS prednK; last exact: ltnW.
+by rewrite -(cardC far) -addn1 leq_add2l; apply/card_gt0P; exists best; rewrite inE.
+Qed.
 End Shared.
 
 (** A rule that keeps the better half exists, so the hypotheses on [keep] can be met. *)
