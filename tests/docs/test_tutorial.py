@@ -22,7 +22,7 @@ from tests.docs.pages import DOCS, README, find_blocks, find_files, read, run_co
 @pytest.mark.parametrize(
     ("page", "number"),
     [
-        (README, 8),
+        (README, 6),
         (DOCS / "tutorial" / "first-steps.md", 15),
         (DOCS / "how-to" / "running-studies.md", 6),
         (DOCS / "explanation" / "simulation-modes.md", 4),
@@ -30,7 +30,8 @@ from tests.docs.pages import DOCS, README, find_blocks, find_files, read, run_co
     ],
     ids=lambda value: getattr(value, "stem", None),
 )
-def test_python_session(page: Path, number: int) -> None:
+def test_python_session(page: Path, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.attempted >= number
     assert result.failed == 0
