@@ -26,6 +26,11 @@ class Oracle(Protocol):
 
     An oracle may also have `available(candidate)`, a mask of the rows for which the candidate can be had at all;
     without it every row can. Knowing that a measurement exists is free, its value is not.
+
+    Examples
+    --------
+    >>> isinstance(CallableOracle({"twice": lambda rows: 2.0 * rows}), Oracle)
+    True
     """
 
     @property
@@ -176,6 +181,13 @@ class FrameOracle(ArrayOracle):
         Mapping from candidate name to its column(s), or a list of columns, one candidate each.
     costs
         As for `ArrayOracle`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"heart_rate": [61.0, 84.0], "ecg": [0.1, 0.7]})
+    >>> FrameOracle(frame, ["heart_rate", "ecg"], costs={"ecg": 5}).names
+    ('heart_rate', 'ecg')
     """
 
     def __init__(
@@ -205,6 +217,11 @@ class CallableOracle(_Priced):
         Mapping from name to a function that gets an array of row numbers and returns their values.
     costs
         As for `ArrayOracle`.
+
+    Examples
+    --------
+    >>> CallableOracle({"twice": lambda rows: 2.0 * rows}).query("twice", [1, 3])
+    array([2., 6.])
     """
 
     def __init__(

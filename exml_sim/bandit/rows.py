@@ -243,6 +243,16 @@ class FeaturePool(RowPool):
         Kernel of the augmented rows, see `exml_sim.kernels.gram`.
     rows, replacement, shortfall
         The row options, see `exml_sim.bandit._sampling.RowOptions`.
+
+    Examples
+    --------
+    >>> from exml_sim.datasets import make_synthetic
+    >>> from exml_sim.strategies import MedianElimination
+    >>> population = make_synthetic(20, rng=0)
+    >>> pool = FeaturePool(population, theta=0.3, score="objective")
+    >>> result = pool.explore(MedianElimination(), budget=360, rng=0)
+    >>> len(pool.names), result.ledger.spent <= 360
+    (9, True)
     """
 
     def __init__(

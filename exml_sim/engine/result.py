@@ -59,6 +59,17 @@ class StudyResult:
     ----------
     store
         An open store.
+
+    Examples
+    --------
+    >>> from exml_sim import Study, run
+    >>> study = Study.from_table({
+    ...     "pools": [{"kind": "parametric", "means": [0.9, 0.1]}],
+    ...     "strategies": ["uniform_allocation"], "budgets": {"per_arm": [10]}, "trials": 100,
+    ... })
+    >>> with run(study, progress=False, n_jobs=1) as result:
+    ...     print(result.summary()[0].trials)
+    100
     """
 
     def __init__(self, store: Store, study: Study | None = None) -> None:

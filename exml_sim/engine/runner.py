@@ -98,6 +98,16 @@ def run(
         If a cell fails in a trial, after the other cells are finished and stored.
     StoreError
         If the store cannot be used.
+
+    Examples
+    --------
+    >>> from exml_sim import Study
+    >>> study = Study.from_table({
+    ...     "pools": [{"kind": "parametric", "means": [0.9, 0.1]}],
+    ...     "strategies": ["uniform_allocation"], "budgets": {"per_arm": [10]}, "trials": 100,
+    ... })
+    >>> [cell.failures for cell in run(study, progress=False, n_jobs=1).summary()]
+    [0]
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)

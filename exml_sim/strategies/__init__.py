@@ -40,6 +40,11 @@ def by_name(name: str, **options: Any) -> Strategy:
     ------
     ValueError
         If the name is not one of `STRATEGIES`, or the options are not those of the strategy.
+
+    Examples
+    --------
+    >>> by_name("median_elimination", accumulate=False).accumulate
+    False
     """
     check_choice(name, "strategy", STRATEGIES)
     try:

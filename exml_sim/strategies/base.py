@@ -54,6 +54,12 @@ class BaseStrategy:
     ties
         "random": equal scores are ordered at random, by the address of the trial. "lowest": the lowest index first,
         the worst case where the best arm is listed last.
+
+    Examples
+    --------
+    >>> from exml_sim.strategies import UniformAllocation
+    >>> UniformAllocation(ties="lowest").ties
+    'lowest'
     """
 
     #: Subclasses in a file of plug-ins announce themselves as strategies.

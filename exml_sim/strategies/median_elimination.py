@@ -30,6 +30,12 @@ class MedianElimination(BaseStrategy):
     accumulate
         True: score on all rows bought so far (the algorithm). False: score only on the round's fresh rows
         (the proof of Lemma 2, and sequential halving).
+
+    Examples
+    --------
+    >>> from exml_sim import ParametricPool
+    >>> ParametricPool.bernoulli([0.9, 0.1, 0.1, 0.1]).explore(MedianElimination(), budget=80, rng=0).selected
+    0
     """
 
     accumulate: bool = True

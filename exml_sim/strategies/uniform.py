@@ -21,6 +21,12 @@ class UniformAllocation(BaseStrategy):
     ----------
     top
         Number of arms to select.
+
+    Examples
+    --------
+    >>> from exml_sim import ParametricPool
+    >>> ParametricPool.bernoulli([0.9, 0.1]).explore(UniformAllocation(), budget=40, rng=0).counts.tolist()
+    [20, 20]
     """
 
     number_option: ClassVar[str | None] = "top"

@@ -70,7 +70,13 @@ class BoundReport:
 
 
 def check_bound(bound: Bound, assumes: Assumes | None = None, **options: Any) -> BoundReport:
-    """Examine a bound, and raise `CheckError` if an instance refutes it; see `examine_bound`."""
+    """Examine a bound, and raise `CheckError` if an instance refutes it; see `examine_bound`.
+
+    Examples
+    --------
+    >>> check_bound(lambda budget, context: 1.0).passed
+    True
+    """
     report = examine_bound(bound, assumes, **options)
     if not report.passed:
         raise CheckError(str(report))
