@@ -25,8 +25,8 @@ class UniformAllocation(BaseStrategy):
     Examples
     --------
     >>> from exml_sim import ParametricPool
-    >>> ParametricPool.bernoulli([0.9, 0.1]).explore(UniformAllocation(), budget=40, rng=0).counts.tolist()
-    [20, 20]
+    >>> ParametricPool.bernoulli([0.9, 0.1]).explore(UniformAllocation(), budget=40, rng=0).selected
+    0
     """
 
     number_option: ClassVar[str | None] = "top"
