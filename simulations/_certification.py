@@ -183,6 +183,7 @@ def certify_cell(
     """Certify the failure probability of a cell of a study; parameters as in `certify`."""
     _check_levels(delta=delta, alpha=alpha)
     only = _only(study, cell)
+    only.check()
     attempt = _attempt(only, exact(cell.budget), delta, alpha, max_trials, n_jobs)
     return Certificate(_describe(only), delta, alpha, (attempt,))
 
@@ -191,6 +192,7 @@ def bound_cell(study: Study, cell: Cell, trials: int = 50_000, alpha: float = AL
     """Certify an upper limit of the failure probability of a cell, after a fixed number of trials."""
     _check_levels(alpha=alpha)
     only, digest = _only(study, cell), _digest(_only(study, cell), cell.budget)
+    only.check()
     failures, uncertain = _count_failures(only, exact(cell.budget), digest, range(trials), n_jobs)
     delta = upper_limit(failures, trials, alpha)
     attempt = Attempt(show(exact(cell.budget)), alpha, digest, trials, failures, uncertain, delta < 1.0)

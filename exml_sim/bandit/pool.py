@@ -83,15 +83,15 @@ class Pool(ABC):
 
     @property
     def hardness(self) -> tuple[float, float]:
-        """H1 = sum_i 1 / Delta_i^2 and H2 = max_i i / Delta_(i)^2 over the arms that are not best.
+        """H1 = sum_i 1 / Delta_i^2 and H2 = max_i i / Delta_(i)^2, so that H2 <= H1 (Audibert, Bubeck and Munos, 2010).
 
-        Positions i count from 2 in the order of the gaps (Audibert, Bubeck and Munos, 2010, without the best arm's
-        own term; best arms that share the first place come first).
+        The gap of a best arm is the smallest gap of the others. Positions i count in the order of the gaps.
         """
         gaps = np.sort(self.gaps)
-        positive = gaps[gaps > 0.0]
-        places = np.arange(gaps.size - positive.size + 1, gaps.size + 1)
-        return float((1.0 / positive**2).sum()), float((places / positive**2).max(initial=0.0))
+        if gaps[-1] == 0.0:
+            return 0.0, 0.0
+        gaps[gaps == 0.0] = gaps[gaps > 0.0][0]
+        return float((1.0 / gaps**2).sum()), float((np.arange(1, gaps.size + 1) / gaps**2).max())
 
     def describe(self) -> str:
         """Describe direction, best arm, gaps, H1 and H2 in one line."""

@@ -164,9 +164,11 @@ class SubsetSelection:
         for number in range(self._strategy.rounds + 1):
             current = self._compare_once(active, last=number == self._strategy.rounds)
             rounds.append(current)
+            if set(current.active) <= set(current.chosen):
+                break
             more = self._next_rows(current.active)
             crosses = self._left - self._price(current.active) * more < self._money / 2
-            if set(current.active) <= set(current.chosen) or (crosses and not self._is_explained(current.chosen)):
+            if crosses and not self._is_explained(current.chosen):
                 break
             if more < 1 or not self._buy(current.active, self._rows_of(current.active) + more):
                 break

@@ -227,8 +227,8 @@ def command(
     if as_json:
         click.echo(json.dumps(_to_dict(model, diagnostics, out), indent=2))
         return
+    click.echo(headline.removeprefix("# Report").strip())
     if not quiet:
-        click.echo(headline.removeprefix("# Report").strip())
         for sentence in _sentences([item for item in diagnostics if item.severity == "warning"]):
             click.echo(sentence)
         if run.unused:
@@ -349,8 +349,8 @@ def _parse_share(text: str) -> float:
     """Read 0.1 and 10% alike."""
     what = "--hidden-share must be a share like 0.1 or 10%"
     share = _parse(text.strip().removesuffix("%"), what) / (100.0 if text.strip().endswith("%") else 1.0)
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"{what}, above 0 and below 1, got {text!r}")
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"{what}, at least 0 and below 1, got {text!r}")
     return share
 
 

@@ -21,7 +21,7 @@ class UcbE(PullByPull):
     Parameters
     ----------
     hardness
-        H1 of the pool, which the paper's a needs; `pool.hardness[0]` plus 1 / gap^2 for the best arm.
+        H1 of the pool, `pool.hardness[0]`, which the paper's a needs.
     """
 
     hardness: float

@@ -120,7 +120,8 @@ def test_json_and_quiet(data, capsys):
     assert (Fraction(found["spent"]), found["budget"], found["explored"]) == (spent, "250", True)
     code, out, err = run(capsys, *given, "--out", "q", "--quiet")
     assert (code, err) == (0, "")
-    assert out == f"Saved {', '.join(FILES)} in q.\n"
+    assert out.startswith(f"Selected: {', '.join(found['selected'])}.\n")
+    assert out.endswith(f"Saved {', '.join(FILES)} in q.\n")
     plan = json.loads(run(capsys, *given, "--dry-run", "--json")[1])
     assert [one["available"] for one in plan["candidates"]] == [180, 180, 162]
     assert all(Fraction(one["cost"]) <= 250 for one in plan["plans"])
@@ -269,10 +270,28 @@ def test_offers():
     assert (found.name, found.columns, found.cost) == ("ct", ("ct1", "ct2"), 5)
 
 
+def test_a_table_of_three_rows_and_no_hidden_share(tmp_path, capsys):
+    """Candidates that explain nothing end the comparison; --hidden-share 0 means that nothing is hidden."""
+    path = tmp_path / "table.csv"
+    rows = [
+        "54.1,east,False,2023-05-20,-1.083,-2.905,0.242,AB,well",
+        "59.9,south,True,2023-04-24,0.952,0.287,-0.137,AB,ill",
+    ]
+    rows += ["54.0,,True,2023-03-15,0.566,0.527,0.736,AA,ill"]
+    path.write_text("\n".join(["age,site,smoker,visit,a,b,c,d,y", *rows, ""]), encoding="utf-8")
+    roles = ["--label", "y", "--observed", "age,site,smoker,visit"]
+    roles += [f"--candidate={name}={name}:{cost}" for name, cost in zip("abcd", (3, 1, 1, 1), strict=True)]
+    with pytest.raises(SystemExit) as stop:
+        main(["explore", str(path), *roles, "--budget", "100%", "--hidden-share", "0", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr()
+    assert "min()" not in said.err
+    assert stop.value.code == 0, said.err
+
+
 @pytest.mark.parametrize(
     ("option", "text"),
     [("label-noise", text) for text in ("0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5")]
-    + [("hidden-share", text) for text in ("0", "100%", "-5%", "10", "x", "%", "nan")],
+    + [("hidden-share", text) for text in ("100%", "-5%", "10", "x", "%", "nan")],
 )
 def test_a_law_or_size_of_the_hidden_class_that_is_none(tmp_path, option, text, capsys):
     path = tmp_path / "table.csv"

@@ -313,3 +313,9 @@ def test_bad_options_are_one_line(capsys, arguments, message) -> None:
     code, _, error = call(capsys, *arguments)
     assert code == 2
     assert message in error
+
+
+def test_a_budget_beyond_the_limit_of_studies_is_refused() -> None:
+    pool = {"kind": "parametric", "means": [0.7, 0.4]}
+    with pytest.raises(ValueError, match="pulls, at most"):
+        certify(pool, "uniform_allocation", 10**15, 0.05, max_trials=2000)
