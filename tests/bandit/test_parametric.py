@@ -267,7 +267,7 @@ def test_directions_mirror_each_other():
     assert (pool.direction, mirrored.direction) == ("maximise", "minimise")
     assert pool.best_arms() == mirrored.best_arms() == (0,)
     assert pool.gaps == pytest.approx(mirrored.gaps, abs=1e-12)
-    assert pool.hardness == pytest.approx((1 / 0.2**2 + 1 / 0.05**2, 2 / 0.05**2))
+    assert pool.hardness == pytest.approx((1 / 0.2**2 + 2 / 0.05**2, 2 / 0.05**2))
     for name in ("uniform_allocation", "successive_rejects"):
         laws = [enumerate_distribution(arms, by_name(name), exact(15)).selected for arms in (pool, mirrored)]
         assert laws[0] == pytest.approx(laws[1], abs=1e-12)
