@@ -121,7 +121,7 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
         crossed = start <= max((_place(cell) for cell in panel.cells if cell.failure_rate > 0), default=0.0)
         label, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)
         side = "bottom" if crossed else "top"
-        ax.annotate(label, place, rotation=90, fontsize=6.5, color=colour, ha="right", va=side, zorder=3)
+        ax.annotate(label, place, rotation=90, fontsize=5.5, color=colour, ha="right", va=side, zorder=3)
     _draw_limit(ax, panel, low, high, bottom)
 
 

@@ -179,7 +179,7 @@ def test_the_answer_is_short_and_comes_first(finished):
     folder, output = finished
     lines = output.splitlines()
     assert lines[0] == QUESTION
-    assert "needs less budget than" in lines[1] or "no budget has" in lines[1]
+    assert "needs less budget than" in lines[1] or "No budget has" in lines[1]
     assert any(line.startswith("On the same trials") for line in lines[2:4])
     assert len(lines) <= 25
     explained = call(folder, "--explain")

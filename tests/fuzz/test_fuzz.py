@@ -51,7 +51,7 @@ def test_a_store_without_checksums_is_found(damage, monkeypatch, tmp_path) -> No
     """Planted: nothing is compared. Then a flip of a stored number gives another answer."""
     monkeypatch.setattr("exml_sim.engine.store.verify", lambda connection: None)
     monkeypatch.setattr(stores, "KINDS", {"monte_carlo": stores.KINDS["monte_carlo"]})
-    assert fuzz(damage, 400, tmp_path).findings
+    assert fuzz(damage, 1500, tmp_path).findings
 
 
 @pytest.mark.long

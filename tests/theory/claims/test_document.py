@@ -16,7 +16,8 @@ def test_the_document_is_up_to_date(entries):
 def test_the_page_of_proofs_states_the_grades_of_today(entries):
     page = " ".join((DOCUMENT.parent / "proofs.md").read_text(encoding="utf-8").split())
     assert grades(entry.graded for entry in entries.values()) in page
-    assert len(page.split()) <= 900
+    # Ten minutes of reading.
+    assert len(page.split()) <= 1500
 
 
 def test_the_document_names_every_claim(entries):
