@@ -124,7 +124,7 @@ class ParametricPool(_ArmPool):
     >>> pool.gaps.tolist(), pool.best_arms()
     ([0.0, 0.2, 0.2], (0,))
     >>> pool.describe()
-    'maximise (higher mean is better); best: arm 0; gaps 0, 0.2, 0.2; H1 = 50, H2 = 75'
+    'maximise (higher mean is better); best: arm 0; gaps 0, 0.2, 0.2; H1 = 75, H2 = 75'
     """
 
     def __init__(
