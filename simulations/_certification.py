@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -243,7 +243,7 @@ def search_budget(
         attempts.append(_attempt(only, pulls * unit, delta, level, max_trials, n_jobs))
         if attempts[-1].certified:
             pulls -= 1
-            if delta < RARE or not _is_affordable(only, pulls * unit):
+            if _is_weighted(only, delta) or not _is_affordable(only, pulls * unit):
                 break
         else:
             failed.add(pulls)
@@ -306,14 +306,18 @@ def _prepare(study: Study, cell: Cell, delta: float, alpha: float, max_trials: i
             raise ValueError(f"{name} must be strictly between 0 and 1, got {value:g}")
     only = _only(study, cell)
     only.check()
-    if delta < RARE and (obstacle := find_obstacle(only)):
-        raise ValueError(
-            f"a failure probability below {RARE:g} can be certified for {obstacle} only; "
-            f"ask for {RARE:g} or more, got {delta:g}"
-        )
+    weighted = _is_weighted(only, delta)
     if max_trials is None:
-        max_trials = MAX_TRIALS if delta >= RARE else math.ceil(MAX_RARE_TRIALS / delta)
+        max_trials = math.ceil(MAX_RARE_TRIALS / delta) if weighted else MAX_TRIALS
+    if max_trials * -math.log1p(-delta) < -math.log(alpha):
+        few = f"{max_trials:,} trials cannot certify {delta:g} at level {alpha:.3g}; allow more trials"
+        raise ValueError(f"{few}; trials can be weighted for {find_obstacle(only)} only" if delta < RARE else few)
     return only, max_trials
+
+
+def _is_weighted(only: Study, delta: float) -> bool:
+    """Tell whether a failure probability is certified with weighted trials."""
+    return delta < RARE and not find_obstacle(only)
 
 
 def _only(study: Study, cell: Cell) -> Study:
@@ -368,9 +372,7 @@ def _is_certified(failures: int, trials: int, delta: float, level: float) -> boo
 
 def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
     """Run trials until the budget is certified, or until that is out of reach."""
-    if max_trials * -math.log1p(-delta) < -math.log(level):
-        raise ValueError(f"{max_trials:,} trials cannot certify {delta:g} at level {level:.3g}; allow more trials")
-    if delta < RARE:
+    if _is_weighted(only, delta):
         return _attempt_rare(only, budget, delta, level, max_trials, n_jobs)
     digest, done, failures, uncertain = _digest(only, budget), 0, 0, 0
     certified = hopeless = False
@@ -413,7 +415,7 @@ def _is_hopeless(failures: int, trials: int, delta: float, level: float, max_tri
 def _first_guess(only: Study, unit: Fraction, delta: float, max_trials: int, n_jobs: int) -> int:
     """Find pulls per arm with a rate near delta, by a trial run that certifies nothing."""
     trials = range(min(math.ceil(SEARCH_FAILURES / delta), max_trials))
-    rare = RareFailures(only, plain=0.05) if delta < RARE else None
+    rare = RareFailures(only, plain=0.05) if _is_weighted(only, delta) else None
 
     def fails(pulls: int) -> bool:
         budget = pulls * unit

@@ -7,8 +7,8 @@ assume. The mean of w over failures is the failure probability, and bets on it a
 docs/theorems.md).
 
 Nearly all trials are plain, and in nearly all of them no rival is near the best arm. A screening in single precision
-proves that. A positive semidefinite majorant M of the rivals' kernels gives one upper bound for all of them. Of M and of
-the best arm's kernel only the leading eigenvectors are summed. What is left of M has at most the squared mean of the
+proves that. A positive semidefinite majorant M of the rivals' kernels gives one upper bound for all of them. Of M and
+of the best arm's kernel only the leading eigenvectors are summed. What is left of M has at most the squared mean of the
 roots of its diagonal. Trials that are not cleared, and those of tilted components, are scored in double precision.
 """
 
