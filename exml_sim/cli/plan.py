@@ -209,7 +209,7 @@ def _plan_simulation(
         )
         budgets["bounds"] = {
             **budgets["bounds"],
-            **{bound.name: bound.required(delta) for bound in panel.curves},
+            **{bound.name: bound.required(delta) for bound in panel.curves if bound.name in panel.versions},
         }
         rows.append(
             {

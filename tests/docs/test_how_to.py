@@ -109,8 +109,8 @@ def test_own_strategies(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_check_another_theory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = read("how-to/check-another-theory.md")
     files, output = run_page(page, folder, capsys)
-    assert set(files) == {"classical.py", "classical.toml", "check.py", "printed.py"}
-    for name in ("check.py", "printed.py"):
+    assert set(files) == {"classical.py", "classical.toml", "check.py", "printed.py", "dominance.py"}
+    for name in ("check.py", "printed.py", "dominance.py"):
         exec(files[name], {})
     output += capsys.readouterr().out
     assert output.count(": not refuted at") == 3
