@@ -3,10 +3,10 @@
 Run ``python -m benchmarks.pool_bounds``; ``--pool NAME`` for one pool, ``--certified`` for the budgets that simulation
 certifies at alpha = 1e-9, with the processor seconds of the search. Every line has the budget of practice (the
 smallest whose failure probability is certified by simulation to be at most delta; at 1e-6 the smallest whose rate in
-tilted trials is), the approximate planner's, those of the quick and of the sharp bound with their ratio to practice and
-the processor seconds of the search, that of `theory.tighter`, and whether each promise and each aim is met. Then come
-the times of single evaluations and the check against exact failure probabilities of generated pools. It exits with 1 if
-a promise is broken.
+tilted trials is), those of the quick and of the sharp bound with their ratio to practice and the processor seconds of
+the search, that of `theory.tighter`, and whether each promise and each aim is met. Then come the times of single
+evaluations and the check against exact failure probabilities of generated pools. It exits with 1 if a promise is
+broken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from simulations._certification import search_budget
 from simulations._pool_bounds import known_pool
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
 from theory.budgets import required_budget as by_gaps
-from theory.population import Effort, PopulationModel, Strategy, large_deviation_rate, planned_budget, required_budget
+from theory.population import Effort, PopulationModel, Strategy, large_deviation_rate, required_budget
 from theory.population import delta_fail_uniform as delta_fail
 from theory.tighter import delta_fail_median, delta_fail_uniform
 
@@ -149,7 +149,7 @@ def show(line: Line, promises: Promises) -> str:
     known = known_pool(pool)
     affine = known.affine
     seen = practice(line)
-    parts = [line.name, f"{seen:,}", planned(known, line, seen, promises) if affine else "-"]
+    parts = [line.name, f"{seen:,}"]
     found = {}
     for effort, most in (("quick", line.quick), ("sharp", line.sharp)):
         budget, seconds = timed(known, line, effort)
@@ -163,20 +163,6 @@ def show(line: Line, promises: Promises) -> str:
         promises.hold(f"{line.name}: at most {line.times:g}x = {most:,}", best <= most, f"{best:,}")
     promises.aim(f"{line.name}: {line.aim:g}x", best <= line.aim * seen, f"{best / seen:.2f}x")
     return " | ".join([*parts, f"{older(pool, line):,}", f"{large_deviation_rate(known):.4f}" if affine else "-"])
-
-
-def planned(known: PopulationModel, line: Line, seen: int, promises: Promises) -> str:
-    """The planner's budget and its processor milliseconds, the first call apart, which loads scipy's functions."""
-    planned_budget(known, 0.5, line.strategy)
-    known.cache.clear()
-    start = time.process_time()
-    budget = planned_budget(known, line.delta, line.strategy)
-    spent = 1000 * (time.process_time() - start)
-    off = budget / seen - 1.0
-    good = abs(off) <= 0.25
-    promises.hold(f"{line.name}: planner within 25 % and 50 ms", good and spent <= 50, f"{off:+.0%}, {spent:.0f} ms")
-    promises.aim(f"{line.name}: planner within 10 %", abs(off) <= 0.1, f"{off:+.0%}")
-    return f"{budget:,} ({off:+.0%}, {spent:.0f} ms)"
 
 
 def single_times(promises: Promises) -> None:
@@ -208,8 +194,8 @@ def main() -> None:
                 print(f"| {show_certified(line, promises)} |", flush=True)
         print(f"\n{promises.table()}")
         sys.exit(1 if promises.broken else 0)
-    print("| pool | practice | planner (approximate) | quick | sharp | tighter | rate per row |")
-    print("|---|---|---|---|---|---|---|")
+    print("| pool | practice | quick | sharp | tighter | rate per row |")
+    print("|---|---|---|---|---|---|")
     for line in LINES:
         if options.pool in (None, line.name):
             print(f"| {show(line, promises)} |", flush=True)

@@ -35,7 +35,6 @@ from exml_sim.engine._trials import outcomes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import Money, exact, show
 from exml_sim.plugins import guard_calls
-from simulations._rare_failures import BLOCK, RareFailures, find_obstacle, log_evidence
 from theory.verdicts import ROUNDING, log_evidence_below, upper_limit
 
 ALPHA = 1e-9
@@ -44,7 +43,7 @@ MAX_TRIALS = 400_000
 #: Failure probabilities below this are certified with weighted trials, 64 / delta of them at most.
 RARE, MAX_RARE_TRIALS = 1e-4, 64.0
 #: A search for a rare failure probability begins where it is near this part of delta, in a run of so many trials.
-RARE_RATE, RARE_SEARCH = 0.4, 4 * BLOCK
+RARE_RATE, RARE_SEARCH = 0.4, 4096
 #: Trials before the first analysis; later ones come when the number of trials has grown by an eighth.
 FIRST_ANALYSIS = 1000
 #: Expected failures at rate delta in a trial run that only chooses which budgets are attempted.
@@ -310,6 +309,8 @@ def _prepare(study: Study, cell: Cell, delta: float, alpha: float, max_trials: i
     if max_trials is None:
         max_trials = math.ceil(MAX_RARE_TRIALS / delta) if weighted else MAX_TRIALS
     if max_trials * -math.log1p(-delta) < -math.log(alpha):
+        from simulations._rare_failures import find_obstacle
+
         few = f"{max_trials:,} trials cannot certify {delta:g} at level {alpha:.3g}; allow more trials"
         raise ValueError(f"{few}; trials can be weighted for {find_obstacle(only)} only" if delta < RARE else few)
     return only, max_trials
@@ -317,7 +318,12 @@ def _prepare(study: Study, cell: Cell, delta: float, alpha: float, max_trials: i
 
 def _is_weighted(only: Study, delta: float) -> bool:
     """Tell whether a failure probability is certified with weighted trials."""
-    return delta < RARE and not find_obstacle(only)
+    if delta >= RARE:
+        return False
+    # Studies, figures and reports read certificates and need none of this.
+    from simulations._rare_failures import find_obstacle
+
+    return not find_obstacle(only)
 
 
 def _only(study: Study, cell: Cell) -> Study:
@@ -387,6 +393,8 @@ def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_tria
 
 def _attempt_rare(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
     """Run weighted trials until the budget is certified, or until the bets have lost."""
+    from simulations._rare_failures import BLOCK, RareFailures, log_evidence
+
     digest, done, certified, weights = _digest(only, budget), 0, False, np.zeros(0)
     rare = RareFailures(only)
     rows = int(budget // rare.unit)
@@ -415,7 +423,11 @@ def _is_hopeless(failures: int, trials: int, delta: float, level: float, max_tri
 def _first_guess(only: Study, unit: Fraction, delta: float, max_trials: int, n_jobs: int) -> int:
     """Find pulls per arm with a rate near delta, by a trial run that certifies nothing."""
     trials = range(min(math.ceil(SEARCH_FAILURES / delta), max_trials))
-    rare = RareFailures(only, plain=0.05) if _is_weighted(only, delta) else None
+    rare = None
+    if _is_weighted(only, delta):
+        from simulations._rare_failures import RareFailures
+
+        rare = RareFailures(only, plain=0.05)
 
     def fails(pulls: int) -> bool:
         budget = pulls * unit
