@@ -23,7 +23,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.special import rel_entr
 
 import exml_sim
@@ -379,7 +378,14 @@ def _is_certified(failures: int, trials: int, delta: float, level: float) -> boo
 def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
     """Run trials until the budget is certified, or until that is out of reach."""
     if _is_weighted(only, delta):
-        return _attempt_rare(only, budget, delta, level, max_trials, n_jobs)
+        from simulations._rare_failures import run_trials
+
+        digest = _digest(only, budget)
+        done, weights, certified = run_trials(
+            only, budget, digest, delta, ROUNDING - math.log(level), max_trials, n_jobs
+        )
+        estimate = _round(float(weights.sum()) / done)
+        return Attempt(show(budget), level, digest, done, weights.size, 0, certified, estimate)
     digest, done, failures, uncertain = _digest(only, budget), 0, 0, 0
     certified = hopeless = False
     while not certified and not hopeless and done < max_trials:
@@ -389,25 +395,6 @@ def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_tria
         certified = _is_certified(failures, done, delta, level)
         hopeless = _is_hopeless(failures, done, delta, level, max_trials)
     return Attempt(show(budget), level, digest, done, failures, uncertain, certified, _round(failures / done))
-
-
-def _attempt_rare(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
-    """Run weighted trials until the budget is certified, or until the bets have lost."""
-    from simulations._rare_failures import BLOCK, RareFailures, log_evidence
-
-    digest, done, certified, weights = _digest(only, budget), 0, False, np.zeros(0)
-    rare = RareFailures(only)
-    rows = int(budget // rare.unit)
-    largest, step = rare.largest_weight(rows), BLOCK * math.ceil(max_trials / BLOCK / 64)
-    while not certified and done < max_trials:
-        weights = np.append(weights, rare.find_weights(rows, digest, range(done, done + step), n_jobs))
-        done += step
-        evidence = log_evidence(weights, done, delta, largest)
-        certified = evidence >= ROUNDING - math.log(level)
-        if evidence < -20.0:
-            break
-    estimate = _round(float(weights.sum()) / done)
-    return Attempt(show(budget), level, digest, done, int(weights.size), 0, certified, estimate)
 
 
 def _is_hopeless(failures: int, trials: int, delta: float, level: float, max_trials: int) -> bool:

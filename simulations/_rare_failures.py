@@ -34,7 +34,7 @@ from exml_sim.strategies import UniformAllocation
 from simulations._pool_bounds import known_pool
 from theory.population._certificates import psd_majorant
 
-__all__ = ["BLOCK", "RareFailures", "find_obstacle", "log_evidence"]
+__all__ = ["BLOCK", "RareFailures", "find_obstacle", "log_evidence", "run_trials"]
 
 #: Share of the trials that are drawn from the population: weights are at most its inverse.
 PLAIN = 0.998
@@ -48,6 +48,8 @@ TILT_ROWS = 64
 TILT_STEP = 1 / 64
 #: More than the relative rounding of a weight.
 ROUNDING = 1e-9
+#: A log of the evidence from which no run recovers in time.
+LOST = -20.0
 #: Stakes of the bets, as parts of the largest possible one, and how much is bet by each.
 STAKES, SHARES = np.array([0.95, 0.5, 0.1]), np.array([0.8, 0.1, 0.1])
 
@@ -93,6 +95,25 @@ def log_evidence(weights: Sequence[float] | FloatArray, trials: int, bound: floa
     logs = (trials - failures.size) * np.log1p(stakes * bound)
     logs += np.log1p(stakes[:, None] * (bound - failures)).sum(axis=1)
     return float(logsumexp(logs, b=SHARES))
+
+
+def run_trials(
+    only: Study, budget: Fraction, digest: str, bound: float, needed: float, max_trials: int, n_jobs: int
+) -> tuple[int, FloatArray, bool]:
+    """Run trials until the log of the evidence reaches what is needed, or until the bets have lost.
+
+    Returns the number of trials, the weights of the failures, and whether there is enough evidence.
+    """
+    rare, done, weights, enough = RareFailures(only), 0, np.zeros(0), False
+    rows, step = int(budget // rare.unit), BLOCK * math.ceil(max_trials / BLOCK / 64)
+    while not enough and done < max_trials:
+        weights = np.append(weights, rare.find_weights(rows, digest, range(done, done + step), n_jobs))
+        done += step
+        evidence = log_evidence(weights, done, bound, rare.largest_weight(rows))
+        enough = evidence >= needed
+        if evidence < LOST:
+            break
+    return done, weights, enough
 
 
 class RareFailures:
