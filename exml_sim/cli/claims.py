@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from theory.claims import Claim, all_claims, get
+from exml_sim.cli import _options as options
+from theory.claims import Claim, Registry, read_own
 from theory.claims.document import Checked, count_errata, grades, markdown, run, summary
 from theory.evidence.grades import Graded, grade
 
@@ -21,7 +22,10 @@ from theory.evidence.grades import Graded, grade
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the document docs/CLAIMS.md.")
 @click.option("--html", "as_html", is_flag=True, help="Print one HTML page with all claims.")
-def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool, as_html: bool) -> None:
+@options.paper
+def command(
+    claim_id: str | None, check: bool, as_json: bool, as_markdown: bool, as_html: bool, source: str | None
+) -> None:
     """List every statement of the paper's theory with its verdict, grade of evidence and executable check.
 
     Without ID all claims are listed; with ID one claim is printed in full and checked.
@@ -30,15 +34,18 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool,
     """
     for name, chosen in (("--markdown", as_markdown), ("--html", as_html)):
         if chosen and (claim_id or check or as_json or as_markdown + as_html > 1):
-            raise _BadInput(f"{name} prints all claims: leave out ID and the other options.")
-    claims = all_claims() if claim_id is None else [_find(claim_id)]
+            raise click.UsageError(f"{name} prints all claims: leave out ID and the other options.")
+    registry = _load_registry(source) if source is not None else None
+    known = registry or read_own()
+    # Upper and lower case are the same.
+    claims = list(known.claims.values()) if claim_id is None else [known.get(claim_id.lower())]
     if as_markdown:
-        click.echo(markdown(run(claim) for claim in claims), nl=False)
+        click.echo(markdown((run(claim) for claim in claims), registry), nl=False)
         return
     if as_html:
         from simulations.report.claims import render_claims
 
-        click.echo(render_claims(claims), nl=False)
+        click.echo(render_claims(claims, registry), nl=False)
         return
     entries = [run(claim) for claim in claims] if check or claim_id else []
     if as_json:
@@ -53,18 +60,10 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool,
         raise SystemExit(1)
 
 
-def _find(claim_id: str) -> Claim:
-    """Look up a claim; upper and lower case are the same."""
-    try:
-        return get(claim_id.lower())
-    except ValueError as error:
-        raise _BadInput(str(error)) from None
+def _load_registry(source: str) -> Registry:
+    from simulations.papers import load_paper
 
-
-class _BadInput(click.ClickException):
-    """One line and exit code 2, without the usage text."""
-
-    exit_code = 2
+    return load_paper(source).registry
 
 
 def _print_list(claims: list[Claim]) -> None:

@@ -81,7 +81,21 @@ class Assumes:
 
 @dataclass(frozen=True)
 class BoundInstance:
-    """An instance on which a bound is tested, with limits of the failure probability."""
+    """An instance on which a bound is tested, with limits of the failure probability.
+
+    Attributes
+    ----------
+    name, context, budget
+        The arms, and what the bound may know of them.
+    least, most
+        Limits of the failure probability; equal where it is known exactly.
+    kind
+        How it is known.
+    counts
+        Failures and trials, where it was counted.
+    case
+        Parameters of an instance of the event "regret".
+    """
 
     name: str
     context: BoundContext
@@ -89,6 +103,7 @@ class BoundInstance:
     least: float
     most: float
     kind: str
+    counts: tuple[int, int] | None = None
     case: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -188,7 +203,9 @@ def corner_instances(about: Assumes) -> Iterator[BoundInstance]:
             "kappa": 1.0,
         }
         context = BoundContext(about.strategy, 2, (0.0, gap), options, **known)
-        yield BoundInstance(f"the corner, n = {case['n']:,}", context, 2 * int(case["n"]), 0.0, 1.0, "exactly", case)
+        yield BoundInstance(
+            f"the corner, n = {case['n']:,}", context, 2 * int(case["n"]), 0.0, 1.0, "exactly", case=case
+        )
 
 
 #: Outcomes of one exact distribution, and trials of one count.
@@ -288,4 +305,4 @@ def count_instances(about: Assumes, alpha: float, seed: int) -> Iterator[BoundIn
         low, high = clopper_pearson(failures, TRIALS, 1.0 - 2.0 * alpha / len(points))
         context = context_for(about, spec.means, distribution=distribution, sd=spec.sd)
         name = f"{family} of {K} arms, gap {gap:g}"
-        yield BoundInstance(name, context, budget, low, high, f"counted: {failures} of {TRIALS}")
+        yield BoundInstance(name, context, budget, low, high, f"counted: {failures} of {TRIALS}", (failures, TRIALS))

@@ -107,7 +107,7 @@ def examine_bound(
         Instances of the user's own.
     """
     about = assumes or Assumes()
-    instances = [*_get_instances(about, alpha, seed), *more]
+    instances = [*get_instances(about, alpha, seed), *more]
     findings, ratios, spoke = [], [], 0
     for instance in instances:
         if instance.case:
@@ -125,7 +125,7 @@ def examine_bound(
             place = f"{instance.name} at budget {instance.budget:,}"
             findings.append(f"{place}: at least {least:.4g}, {instance.kind}, and the bound is {shown}")
     factor, where = min(ratios, default=(math.inf, "none"))
-    counted = any("counted" in instance.kind for instance in instances)
+    counted = any(instance.counts for instance in instances)
     name = getattr(bound, "__name__", type(bound).__name__)
     spent = alpha if counted else 0.0
     return BoundReport(name, tuple(findings), spoke, len(instances) - spoke, factor, where, spent, _asked(instances))
@@ -158,7 +158,7 @@ def _regret(bound: Bound, instance: BoundInstance) -> tuple[float, float]:
 _INSTANCES: dict[str, list[BoundInstance]] = {}
 
 
-def _get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
+def get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
     """Return all instances of what a bound assumes, made once: mutants are tested on the same."""
     key = f"{about!r} {alpha!r} {seed}"
     if key not in _INSTANCES:

@@ -22,8 +22,7 @@ from exml_sim.bandit.selection_report import LARGEST_LOSS
 from exml_sim.bandit.selection_report import log_row_wealth as later_wealth
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
-from simulations.verification._cells import CellEvidence
-from simulations.verification._plans import ALPHA, FACTOR, Depth, count_needed_trials
+from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, ClaimCell, Depth, count_needed_trials
 from theory.verdicts import judge
 
 if TYPE_CHECKING:
@@ -56,9 +55,8 @@ def collect_evidence(depth: Depth, context: RunContext) -> list[CellEvidence]:
         proven = claim != "jackknife"
         delta = bound if proven else 1.0 - NOMINAL
         reading = "ours" if proven else "approximate"
-        evidence.append(
-            CellEvidence(claim, reading, pool, strategy, size, event, bound, verdict, delta, must_hold=proven)
-        )
+        cell = ClaimCell(claim, reading, pool, strategy, size, event, bound, delta=delta, must_hold=proven)
+        evidence.append(CellEvidence.of(cell, verdict))
     return evidence
 
 
@@ -67,28 +65,13 @@ Cell = tuple[str, str, str, int, str, float, Callable[[int, int], int]]
 
 def _theorems(levels: tuple[float, ...]) -> Iterator[Cell]:
     for delta in levels:
+        event, pool = "the strategy is confident of an arm that is not the best one", f"bernoulli {MEANS}"
         for strategy in STRATEGIES:
-            event = "the strategy is confident of an arm that is not the best one"
-            yield (
-                "C2",
-                f"bernoulli {MEANS}",
-                strategy,
-                BUDGET,
-                event,
-                delta,
-                partial(count_confident_errors, strategy, delta),
-            )
+            yield "C2", pool, strategy, BUDGET, event, delta, partial(count_confident_errors, strategy, delta)
+        event = "bets on pairs exclude the best arm at some number of rows"
         for angles in PAIRS:
-            event = "bets on pairs exclude the best arm at some number of rows"
-            yield (
-                "C4",
-                f"synthetic {angles}",
-                "same rows",
-                ROWS,
-                event,
-                delta,
-                partial(count_excluded_best, angles, delta),
-            )
+            wrong = partial(count_excluded_best, angles, delta)
+            yield "C4", f"synthetic {angles}", "same rows", ROWS, event, delta, wrong
         event = "bets on later rows exclude a difference that there is"
         yield "C5", "two values, mean 0", "later rows", LATER, event, delta, partial(count_excluded_zero, delta)
 

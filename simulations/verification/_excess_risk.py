@@ -10,10 +10,9 @@ are independent of each other given the distribution: there, rows are drawn with
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +22,19 @@ from exml_sim.engine._trials import TERMS
 from exml_sim.engine.modes._excess_risk import excess_trials
 from exml_sim.engine.pools import SyntheticPool
 from exml_sim.engine.study import Cell, Study
-from simulations.verification._cells import CellEvidence, must_hold
+from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, ClaimCell, Depth, must_hold
+from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import STRATEGIES, Reading, StrategyName
-from simulations.verification._plans import ALPHA, FACTOR, Depth
 from simulations.verification._risk_limits import ANGLES as LIMIT_ANGLES
 from simulations.verification._risk_limits import run_trials
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
 
-if TYPE_CHECKING:
-    from simulations.verification._claim_trials import RunContext
-
 THETA = 0.1
 RADIUS = 0.8
 ANGLES = (2.0, 4.0, 6.0, 90.0)
-#: Rows per arm (in the first round) with replacement: below all launch budgets, and above them.
-BELOW = (100, 1_000)
+#: Rows per arm (in the first round) with replacement, above all launch budgets.
 ABOVE = (20_000, 60_000)
 CHUNK = 10
 #: The study in which the model accepts rows: rejection cost, kappa Lambda, rows per arm of uniform allocation.
@@ -98,13 +93,8 @@ def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, re
 def measure(
     strategy: StrategyName, rows: int, depth: Depth, context: RunContext, *, replacement: bool = True
 ) -> RandomInstanceTrials:
-    """Run the trials, or read finished ones.
-
-    Budgets below all launch budgets are measured for the figure only, with fewer trials.
-    """
+    """Run the trials, or read finished ones."""
     study = make_study(strategy, rows, depth, context.seed, replacement=replacement)
-    if replacement and rows in BELOW:
-        study = replace(study, trials=max(4, depth.excess // 8))
     (cell,) = study.check()
     lines = context.blocks(
         f"excess {study.hash}",
@@ -155,21 +145,11 @@ def judge_trials(claim: str, reading: Reading, run: RandomInstanceTrials, delta:
         )
     else:
         verdict = judge(failures, len(run.terms), bound, alpha=alpha, factor=FACTOR)
-    return CellEvidence(
-        claim,
-        reading,
-        "synthetic, random instances",
-        run.strategy,
-        run.budget,
-        "the excess risk of the returned model exceeds the limit",
-        bound,
-        verdict,
-        delta,
-        limit,
-        "random_instance",
-        must_hold(get(claim), reading),
-        {"mean_excess": float(run.terms[:, 0].mean()), "m": run.m, "rows_per_arm": run.rows},
-    )
+    event = "the excess risk of the returned model exceeds the limit"
+    where = (claim, reading, "synthetic, random instances", run.strategy, run.budget, event, bound, limit, delta)
+    cell = ClaimCell(*where, "random_instance", must_hold(get(claim), reading))
+    extra = {"mean_excess": float(run.terms[:, 0].mean()), "m": run.m, "rows_per_arm": run.rows}
+    return CellEvidence.of(cell, verdict, **extra)
 
 
 def _limit_block(kind: str, seed: int, delta: float, first: int, stop: int) -> list[list[float]]:
@@ -186,47 +166,29 @@ def collect_limits(claim: str, depth: Depth, context: RunContext) -> list[CellEv
         key = f"limits {strategy} {(LIMIT_THETA, LIMIT_RADIUS, LIMIT_ROWS)} {delta} {context.seed}"
         lines = context.blocks(key, depth.excess, CHUNK, run, doing=f"limits of the risk: {strategy}")
         table = np.array([line for block in lines for line in block])
-        for place, name in ((0, "of the model"), (2, "of the sequence of models")):
-            failures, limit = int((table[:, place] > table[:, place + 1]).sum()), float(table[:, place + 1].mean())
-            evidence.append(
-                CellEvidence(
-                    claim,
-                    "tighter",
-                    "synthetic, random instances, accepted rows",
-                    strategy,
-                    LIMIT_ROWS * len(LIMIT_ANGLES),
-                    f"the risk {name} exceeds its limit from counts on unseen rows",
-                    delta,
-                    judge(failures, len(table), delta, alpha=ALPHA / (2 * len(depth.excess_levels)), factor=FACTOR),
-                    delta,
-                    limit,
-                    "random_instance",
-                    must_hold(get(claim), "tighter"),
-                    {
-                        "mean_risk": float(table[:, place].mean()),
-                        "accepted": float(table[:, 4].mean()),
-                        "rejecting_everything": LIMIT_THETA,
-                    },
-                )
-            )
+        for column, name in ((0, "of the model"), (2, "of the sequence of models")):
+            failures, limit = int((table[:, column] > table[:, column + 1]).sum()), float(table[:, column + 1].mean())
+            event = f"the risk {name} exceeds its limit from counts on unseen rows"
+            where = (claim, "tighter", "synthetic, random instances, accepted rows", strategy)
+            place = (*where, LIMIT_ROWS * len(LIMIT_ANGLES), event, delta, limit, delta)
+            alpha = ALPHA / (2 * len(depth.excess_levels))
+            verdict = judge(failures, len(table), delta, alpha=alpha, factor=FACTOR)
+            means = {"mean_risk": float(table[:, column].mean()), "accepted": float(table[:, 4].mean())}
+            cell = ClaimCell(*place, "random_instance", must_hold(get(claim), "tighter"))
+            evidence.append(CellEvidence.of(cell, verdict, **means, rejecting_everything=LIMIT_THETA))
     return evidence
 
 
-def run_all(claim: str, depth: Depth, context: RunContext) -> list[RandomInstanceTrials]:
-    """Run all trials of one theorem."""
+def collect_evidence(claim: str, depth: Depth, context: RunContext) -> list[CellEvidence]:
+    """Run all trials of one theorem, and judge every version of it."""
     strategy = CLAIMS[claim]
-    runs = [measure(strategy, n, depth, context) for n in (*BELOW, *ABOVE)]
+    cases: list[tuple[RandomInstanceTrials, Reading]] = []
+    for rows in ABOVE:
+        run = measure(strategy, rows, depth, context)
+        cases += [(run, "paper"), (run, "corrected")]
     if strategy == "uniform":
-        runs.append(measure(strategy, 3 * depth.rows, depth, context, replacement=False))
-    return runs
-
-
-def collect_evidence(claim: str, trials: Sequence[RandomInstanceTrials], depth: Depth) -> list[CellEvidence]:
-    """Judge every version of a theorem at every budget above the launch budgets."""
-    cases: list[tuple[RandomInstanceTrials, Reading, float]] = []
-    for run in trials:
-        if run.replacement and run.rows in BELOW:
-            continue
-        readings: tuple[Reading, ...] = ("paper", "corrected") if run.replacement else ("tighter",)
-        cases += [(run, reading, delta) for reading in readings for delta in depth.excess_levels]
-    return [judge_trials(claim, reading, run, delta, ALPHA / len(cases)) for run, reading, delta in cases]
+        cases.append((measure(strategy, 3 * depth.rows, depth, context, replacement=False), "tighter"))
+    levels = depth.excess_levels
+    alpha = ALPHA / (len(cases) * len(levels))
+    judged = [judge_trials(claim, reading, run, delta, alpha) for run, reading in cases for delta in levels]
+    return [*judged, *collect_limits(claim, depth, context)]

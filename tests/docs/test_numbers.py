@@ -7,11 +7,11 @@ import re
 from collections import Counter
 
 import pytest
+from simulations.verification._plans import DEPTHS, list_tested_claims
 
 from simulations.falsify.counterexamples import read as read_counterexample
 from simulations.falsify.targets import all_targets
 from simulations.verification import _near_tight as near_tight
-from simulations.verification._plans import DEPTHS, list_tested_claims
 from tests.docs.pages import README, ROOT, read
 from tests.statistical import instances, test_planted_bounds, test_planted_bugs
 from tests.statistical.bounds import BOUNDS

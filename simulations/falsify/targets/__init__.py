@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from functools import cache
 
 from simulations.falsify._target import Target
@@ -25,15 +26,20 @@ def all_targets() -> tuple[Target, ...]:
     return tuple(targets)
 
 
-def get(id: str) -> Target:
+def find_target(id: str, targets: Sequence[Target]) -> Target:
     """Return the target of an id; other ids raise a ValueError with suggestions."""
-    targets = {target.id: target for target in all_targets()}
-    if id in targets:
-        return targets[id]
-    from theory.claims import all_claims
+    known = {target.id: target for target in targets}
+    if id in known:
+        return known[id]
+    from theory.claims import read_own
 
-    if id in {claim.id for claim in all_claims()}:
+    if id in read_own().claims:
         raise ValueError(f"claim {id!r} has no search space; `exml claims {id}` checks it on its own instances")
-    near = difflib.get_close_matches(id, targets, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(id, known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml falsify --list` names all"
     raise ValueError(f"there is no claim or bound named {id!r} to search{hint}")
+
+
+def get(id: str) -> Target:
+    """Return the target of the project's paper with this id."""
+    return find_target(id, all_targets())

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simulations.verification._plans import DEPTHS
 
 from exml_sim.bandit import _evidence as evidence
 from exml_sim.bandit import selection_report
 from simulations.verification import _coverage as coverage
 from simulations.verification import _report as report
-from simulations.verification._plans import DEPTHS
 from simulations.verification.run import select_claims, verify
 
 QUICK = replace(DEPTHS["quick"], least=300, most=300)

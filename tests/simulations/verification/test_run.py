@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from simulations.verification._plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
 
 from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
@@ -15,7 +16,6 @@ from simulations.verification import _report as report
 from simulations.verification import run
 from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import Guarantee
-from simulations.verification._plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
 from simulations.verification.run import (
     Checks,
     ClaimCheck,

@@ -6,14 +6,6 @@ import dataclasses
 import math
 
 import pytest
-
-from simulations._cache import Cache
-from simulations._finite_support import atom_pool, ball_score
-from simulations.verification import _claim_trials as trials
-from simulations.verification import _guarantees as guarantees
-from simulations.verification._cells import ClaimCell, count_outcomes, make_cells
-from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
-from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
 from simulations.verification._plans import (
     ALPHA,
     DEPTHS,
@@ -23,6 +15,14 @@ from simulations.verification._plans import (
     count_needed_trials,
     list_tested_claims,
 )
+
+from simulations._cache import Cache
+from simulations._finite_support import atom_pool, ball_score
+from simulations.verification import _claim_trials as trials
+from simulations.verification import _guarantees as guarantees
+from simulations.verification._cells import ClaimCell, count_outcomes, make_cells
+from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
+from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
 from theory.claims import all_claims, get
 from theory.claims._instances import POOLS, failure_uniform
 from theory.verdicts import judge
