@@ -11,13 +11,13 @@ Loading a paper executes its code. The user names it on the command line; files 
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -263,7 +263,7 @@ def _import(place: str) -> ModuleType:
         if not folder.is_dir():
             if not all(part.isidentifier() for part in place.split(".")):
                 raise _BadPaper(f"there is no folder {place}, and it is no name of a package")
-            return importlib.import_module(place)
+            return import_module(place)
         file, name = folder / "__init__.py", folder.resolve().name
         if not file.is_file() or not name.isidentifier():
             raise _BadPaper(f"{place} is no package: it needs __init__.py and a name of letters, digits and _")
@@ -272,10 +272,10 @@ def _import(place: str) -> ModuleType:
             if Path(known.__file__ or "").resolve() == file.resolve():
                 return known
             raise _BadPaper(f"another module is named {name!r}: rename the folder {place}")
-        spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
+        spec = spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
         assert spec is not None
         assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+        module = module_from_spec(spec)
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)

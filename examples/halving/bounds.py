@@ -12,7 +12,7 @@ def compute_logbar(arms):
 
 
 def compute_h2(context):
-    """Return H_2 = max of i / gap_(i)^2 for i >= 2, gaps in increasing order and in units of the range of the rewards."""
+    """Return H_2 = max of i / gap_(i)^2 for i >= 2; gaps increase, in units of the range of the rewards."""
     width = context.high - context.low
     return max(i * width**2 / gap**2 for i, gap in enumerate(context.ordered, 2))
 

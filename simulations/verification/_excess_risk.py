@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,15 @@ from exml_sim.engine.modes._excess_risk import excess_trials
 from exml_sim.engine.pools import SyntheticPool
 from exml_sim.engine.study import Cell, Study
 from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, ClaimCell, Depth, must_hold
-from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import STRATEGIES, Reading, StrategyName
 from simulations.verification._risk_limits import ANGLES as LIMIT_ANGLES
 from simulations.verification._risk_limits import run_trials
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
+
+if TYPE_CHECKING:
+    from simulations.verification._claim_trials import RunContext
 
 THETA = 0.1
 RADIUS = 0.8

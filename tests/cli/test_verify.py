@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli, main
-from simulations.verification import _plans as plans
+from simulations.verification import _cells as cells
 from simulations.verification import run
+from tests.cli.test_claims import registry_of
 from tests.simulations.verification.test_run import SMALL
 from theory.claims import get
 
@@ -18,7 +19,7 @@ from theory.claims import get
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """The quick depth with the fewest trials that decide."""
-    monkeypatch.setitem(plans.DEPTHS, "quick", SMALL)
+    monkeypatch.setitem(cells.DEPTHS, "quick", SMALL)
 
 
 def call(out, *arguments):
@@ -45,7 +46,7 @@ def test_files_table_and_exit_code(tmp_path):
     assert lines[header + 1].startswith("lemma-3 ")
     assert "4 of 4 cells decided" in lines[header + 1]
     document = timeless(tmp_path)
-    assert document["schema"] == 4
+    assert document["schema"] == 5
     assert document["summary"]["claims"] == 2
     assert document["alpha"] == {"per_claim": 1e-6, "claims": 1, "total": 1e-6}
     assert {"exml_sim", "python", "numpy"} <= set(document["software"])
@@ -69,7 +70,7 @@ def test_json_on_standard_output_is_the_document(tmp_path):
 def test_a_planted_wrong_claim_exits_with_1(tmp_path, monkeypatch, claim, changes):
     right = get(claim)
     wrong = dataclasses.replace(right, **{name: getattr(right, source) for name, source in changes.items()})
-    monkeypatch.setattr(run, "all_claims", lambda: [wrong])
+    monkeypatch.setattr(run, "read_own", lambda: registry_of(wrong))
     done = call(tmp_path)
     assert done.exit_code == 1
     assert f"{claim}: " in done.output
@@ -82,9 +83,9 @@ def test_an_interrupted_run_exits_with_130_and_continues(tmp_path, monkeypatch, 
     assert call(tmp_path / "whole", *claims).exit_code == 0
     right = run.run_checks
 
-    def pressed(claim, cache):
+    def pressed(claim):
         if claim.id == "lemma-3":
-            return right(claim, cache)
+            return right(claim)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "run_checks", pressed)

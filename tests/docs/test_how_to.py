@@ -106,20 +106,6 @@ def test_own_strategies(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     sys.modules.pop("my_rules", None)
 
 
-def test_check_another_theory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = read("how-to/check-another-theory.md")
-    files, output = run_page(page, folder, capsys)
-    assert set(files) == {"classical.py", "classical.toml", "check.py", "printed.py"}
-    for name in ("check.py", "printed.py"):
-        exec(files[name], {})
-    output += capsys.readouterr().out
-    assert output.count(": not refuted at") == 3
-    printed = [line for _, text in find_blocks(page, "text") for line in text.splitlines() if line]
-    assert printed
-    assert [line for line in printed if line not in output] == []
-    sys.modules.pop("classical", None)
-
-
 @pytest.mark.parametrize(("page", "number"), [("reference/command-line.md", 2), ("how-to/report.md", 2)])
 def test_commands_and_their_output(
     page: str, number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -7,42 +7,50 @@ import json
 
 import numpy as np
 import pytest
-from simulations.verification._plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
 
 from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _excess_risk as excess_risk
 from simulations.verification import _report as report
 from simulations.verification import run
+from simulations.verification._cells import COMPARED, DEPTHS, EXCESS, list_tested_claims
 from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import Guarantee
 from simulations.verification.run import (
-    Checks,
-    ClaimCheck,
     Result,
     Verification,
-    margin,
-    run_checks,
-    select_claims,
     verify,
 )
-from theory.claims import Reading, all_claims, get
-from theory.verdicts import refuted
+from theory.claims import Reading, get
+from theory.claims import document as documents
+from theory.claims.document import Checked
+from theory.evidence.grades import Grade, Graded
+from theory.verdicts import Verdict, refuted
 
 SMALL = dataclasses.replace(DEPTHS["quick"], targets=(0.1,), least=1, most=2_000, pairs=600, excess=4, rows=8)
 FEW = ("a5-count-1", "lemma-3", "a6-term-b")
 
 
 def results(ids, depth=SMALL, **options):
-    return verify(select_claims(ids), depth, n_jobs=1, **options)
+    return verify(ids, depth, n_jobs=1, **options)
+
+
+def cells_of(result, found):
+    return report._claim(result, found.registry.titles)["cells"]
+
+
+def recorded(claim):
+    """The outcomes that the registry records, without running a check."""
+    corrected = claim.repaired and Verdict("consistent", "Not run here.")
+    graded = Graded(Grade.EVIDENCE, "Not run here.")
+    return Checked(claim, Verdict(claim.expected, "Not run here."), corrected, None, 0.0, graded)
 
 
 def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     """The share that verify.json reports, on every claim that is tried, with the fewest trials that decide."""
-    said = ClaimCheck("consistent", "Not run here.", None)
-    monkeypatch.setattr(run, "run_checks", lambda claim, cache: Checks(said, None, None))
+    monkeypatch.setattr(run, "run_checks", recorded)
     found = results(list_tested_claims())
-    document = report.to_json(found, "", report.Clock(0.0, 0.0))["summary"]["monte_carlo"]
+    document = report.to_json(found, "", {})["summary"]["monte_carlo"]
     assert document["claims"] == len(list_tested_claims()) >= 20
     assert document["held"] <= document["claims"]
     assert document["share"] >= 0.8
@@ -63,16 +71,13 @@ def test_an_undecided_cell_makes_its_claim_undecided():
 
 
 def test_claims_come_in_the_order_of_the_paper():
-    assert [claim.id for claim in select_claims(("a5-count-1", "eq-1"))] == ["eq-1", "a5-count-1"]
-    assert len(select_claims(())) == len(all_claims())
+    assert [result.claim.id for result in results(("a5-count-1", "eq-1")).results] == ["eq-1", "a5-count-1"]
     with pytest.raises(ValueError, match="did you mean"):
-        select_claims(("lemma-1i",))
+        results(("lemma-1i",))
 
 
 def problems(claim, **changes):
-    with Cache() as cache:
-        broken = dataclasses.replace(claim, **changes)
-        return Result(broken, run_checks(broken, cache)).problems
+    return Result(documents.run(dataclasses.replace(claim, **changes))).problems
 
 
 def test_every_kind_of_wrong_check_is_a_problem():
@@ -104,7 +109,7 @@ def test_instances_that_do_not_refute_are_a_problem(monkeypatch):
 
 
 def document(found):
-    text = json.dumps(report.to_json(found, "then", report.Clock(1.0, 1.0)), allow_nan=False)
+    text = json.dumps(report.to_json(found, "then", {}), allow_nan=False)
     return json.loads(text)
 
 
@@ -156,7 +161,7 @@ def test_margins_are_signed_decades():
     claim = get("a5-series-3")
 
     def room(reading, **numbers):
-        return margin(reading, refuted("Fails.", **numbers))
+        return report.compute_margin(reading, refuted("Fails.", **numbers))
 
     side = claim.reading.left
     assert room(Reading(side, "<=", side), left=1.0, right=100.0) == pytest.approx(2.0)
@@ -226,7 +231,11 @@ def test_theorems_that_trials_did_not_decide_say_so():
         assert not one.decided
         assert report.summarise_verdict(one).endswith("corrected: holds on 2 instances, not decided by trials")
         assert report.format_slack(report.compute_least_slack(one)) == "-"
-        assert all(cell["slack"] is None for cell in report._claim(one)["cells"] if cell["outcome"] != "consistent")
+        assert all(
+            cell["slack"] is None
+            for cell in report._claim(one, found.registry.titles)["cells"]
+            if cell["outcome"] != "consistent"
+        )
     text = report.conclude(found)
     held = sum(one.has_guarantee for one in found.results)
     assert f"2 claims are about trials; {held} of them have a guarantee at this depth, and 0 (0%) are decided" in text
@@ -246,5 +255,5 @@ def test_an_undecided_claim_has_no_slack_and_one_that_is_decided_has():
 
 
 def test_seconds_are_named():
-    document = report.to_json(Verification(SMALL, 0, ()), "", report.Clock(1.234, 2.0))
+    document = report.to_json(Verification(SMALL, 0, ()), "", {"claims": 1.234, "total": 2.0})
     assert document["seconds"] == {"claims": 1.2, "total": 2.0}

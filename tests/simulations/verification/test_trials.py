@@ -6,21 +6,23 @@ import dataclasses
 import math
 
 import pytest
-from simulations.verification._plans import (
-    ALPHA,
-    DEPTHS,
-    FACTOR,
-    PLANS,
-    ClaimPlan,
-    count_needed_trials,
-    list_tested_claims,
-)
 
 from simulations._cache import Cache
 from simulations._finite_support import atom_pool, ball_score
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
-from simulations.verification._cells import ClaimCell, count_outcomes, make_cells
+from simulations.verification._cells import (
+    ALPHA,
+    DEPTHS,
+    FACTOR,
+    PLANS,
+    ClaimCell,
+    ClaimPlan,
+    count_needed_trials,
+    count_outcomes,
+    list_tested_claims,
+    make_cells,
+)
 from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
 from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
 from theory.claims import all_claims, get
@@ -68,8 +70,8 @@ def test_cells_are_where_the_guarantee_is_as_wanted():
     cells = make_cells(plan_of("lemma-1-i"), QUICK)
     for cell in cells:
         below = failure_probability(cell.reading, get_pool(cell.pool), cell.strategy, cell.budget - 1)
-        assert cell.guarantee.probability <= max(QUICK.targets)
-        assert any(not below <= target and cell.guarantee.probability <= target for target in QUICK.targets)
+        assert cell.bound <= max(QUICK.targets)
+        assert any(not below <= target and cell.bound <= target for target in QUICK.targets)
     assert {cell.reading for cell in cells} == set(READINGS)
 
 
@@ -84,7 +86,7 @@ def test_enough_trials_decide_and_fewer_do_not():
 def test_stored_counts_match_the_exact_law(context):
     """Rates of the engine against the theory's enumeration; false alarm 1e-6 on either side of each."""
     cells = [
-        ClaimCell("lemma-1-i", "tighter", pool, "uniform", budget, "missed", Guarantee(0.5))
+        ClaimCell("lemma-1-i", "tighter", pool, "uniform", budget, "missed", 0.5)
         for pool, budget in (("opposed", 8), ("star-3", 24))
     ]
     depth = dataclasses.replace(QUICK, least=4000)
@@ -98,14 +100,14 @@ def test_stored_counts_match_the_exact_law(context):
 def test_measured_counts_match_stored_ones(context):
     """A gap that is exceeded by a positive regret: the measured statistic is the stored event."""
     common = ("lemma-1-ii", "tighter", "star-3", "uniform", 24)
-    measured = ClaimCell(*common, "selection regret", Guarantee(0.5, 0.1), 0.2)
-    stored = ClaimCell(*common, "missed", Guarantee(0.5), 0.2)
+    measured = ClaimCell(*common, "selection regret", 0.5, 0.1, 0.2)
+    stored = ClaimCell(*common, "missed", 0.5, delta=0.2)
     first, second = run_claim([measured, stored], QUICK, context)
     assert first.verdict.failures == second.verdict.failures > 0
 
 
 def test_exact_cells_are_the_theorys_enumeration(context):
-    probe = ClaimCell("lemma-4", "tighter", "opposed", "uniform", 60, "missed", Guarantee(1e-3), method="exact")
+    probe = ClaimCell("lemma-4", "tighter", "opposed", "uniform", 60, "missed", 1e-3, method="exact")
     (found,) = run_claim([probe], QUICK, context)
     assert found.verdict.rate == pytest.approx(failure_uniform("opposed", 60), rel=1e-9)
     assert found.verdict.outcome == "consistent"
