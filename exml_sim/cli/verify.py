@@ -47,7 +47,7 @@ def command(
     """Test every claim of the paper's theory against the evidence.
 
     Runs the checks of all claims (or of those named) and the trials behind those about probabilities: as printed,
-    corrected, and by our theorems. Writes verify.json, verify.md and verify.csv to the folder; exits with 1 if
+    corrected, and by our theorems. Writes verify.json and verify.md to the folder; exits with 1 if
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 

@@ -52,9 +52,7 @@ class Depth:
     pairs : int
         Trials of the paired comparison of two strategies.
     excess, excess_levels
-        Trials per cell with random instances, and the values of delta there.
-    rows : int
-        Rows per class of those populations.
+        Trials per cell with newly drawn training sets, and the values of delta there.
     """
 
     name: str
@@ -66,7 +64,6 @@ class Depth:
     pairs: int
     excess: int
     excess_levels: tuple[float, ...]
-    rows: int
 
 
 DEPTHS = {
@@ -74,15 +71,15 @@ DEPTHS = {
     for depth in (
         Depth(
             "quick", targets=(0.3, 0.1), levels=(0.2,), remote=(), least=1_000, most=2_000, pairs=4_000,
-            excess=12, excess_levels=(0.2,), rows=30,
+            excess=12, excess_levels=(0.2,),
         ),
         Depth(
             "standard", targets=(0.3, 0.1, 0.03, 0.01), levels=(0.2, 0.05), remote=(1e-6, 1e-12),
-            least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,), rows=100,
+            least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,),
         ),
         Depth(
             "deep", targets=(0.3, 0.1, 0.03, 0.01, 0.003, 0.001), levels=(0.2, 0.05, 0.01), remote=(1e-6, 1e-9, 1e-12),
-            least=200_000, most=1_000_000, pairs=400_000, excess=4_000, excess_levels=(0.2, 0.05), rows=100,
+            least=200_000, most=1_000_000, pairs=400_000, excess=4_000, excess_levels=(0.2, 0.05),
         ),
     )
 }  # fmt: skip
@@ -239,14 +236,12 @@ def list_tested_claims() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(plan.claim for plan in PLANS), COMPARED, *EXCESS]))
 
 
-Method = Literal["monte_carlo", "exact", "importance_sampling", "paired", "random_instance"]
+Method = Literal["monte_carlo", "exact", "paired", "random_instance"]
 
 #: Smallest number of rows per arm for statements with a limit.
 MIN_ROWS = 50
 #: Largest number of outcomes that are enumerated.
 MAX_OUTCOMES = 400_000
-#: Largest budget for importance sampling, whose time grows with the rows.
-MAX_IMPORTANCE_BUDGET = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +259,7 @@ class ClaimCell:
     delta : float, optional
         Level of the statement, for statements with one.
     method : Method
-        How the probability is measured: counted, enumerated, or by importance sampling.
+        How the probability is measured: counted or enumerated.
     must_hold : bool
         A refutation is a defect (of the theory or of the software); otherwise the registry may record it.
     """
@@ -370,8 +365,6 @@ def _place_cells(plan: ClaimPlan, depth: Depth, case: Case) -> Iterator[ClaimCel
             budget = _smallest_budget(plan, case, target, 1.0)
             if plan.statistic in STORED and count_outcomes(pool, strategy, budget) <= MAX_OUTCOMES:
                 yield make(budget, method="exact")
-            elif plan.statistic == "missed" and budget <= MAX_IMPORTANCE_BUDGET and pool.best_count == 1:
-                yield make(budget, method="importance_sampling")
 
 
 def _smallest_budget(plan: ClaimPlan, case: Case, target: float, factor: float) -> int:
@@ -407,7 +400,7 @@ class EvidenceCount:
     exact : int
         Informative cells with an exact probability, which take no trials.
     trials : int
-        Trials behind them, without those of importance sampling.
+        Trials behind them.
     """
 
     cells: int

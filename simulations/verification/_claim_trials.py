@@ -1,4 +1,4 @@
-"""Run cells: as studies of the engine, by enumeration, by importance sampling, or two strategies on the same trials.
+"""Run cells: as studies of the engine, by enumeration, or two strategies on the same trials.
 
 Near-tight instances are tested at every depth. On the registry's pools failures are a small part of what the lemmas
 allow, so trials there only detect a bound that is wrong by orders of magnitude. The instances of
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -45,7 +45,7 @@ from theory import corrected, tighter, verdicts
 from theory.claims import get
 from theory.claims._near_tight import NearTight, crowd, duplicates, one_rival, opposed, overfit
 from theory.paper import Strategy
-from theory.verdicts import Outcome, Verdict, judge, judge_exact, undecided
+from theory.verdicts import Verdict, judge, judge_exact, undecided
 
 
 @lru_cache(maxsize=1)
@@ -111,8 +111,6 @@ def _file(name: str, identity: str = "") -> str:
 
 #: Trials of one task of a measured statistic.
 CHUNK = 4096
-#: Importance sampling: trials, and the error probability of its interval.
-IMPORTANCE_TRIALS, IMPORTANCE_ALPHA = 2_000, 1e-6
 #: (cells that share pool and strategy, alpha of each, depth, context) -> their verdicts.
 Runner = Callable[[Sequence[ClaimCell], float, Depth, RunContext], dict[ClaimCell, Verdict]]
 
@@ -134,7 +132,7 @@ def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> 
 def _runner(cell: ClaimCell) -> Runner:
     if cell.method == "monte_carlo":
         return _count_stored if cell.event in STORED else _count_measured
-    return _enumerate if cell.method == "exact" else _run_importance_sampling
+    return _enumerate
 
 
 def judge_vacuous(bound: float) -> Verdict:
@@ -174,30 +172,6 @@ def _enumerate(group: Sequence[ClaimCell], alpha: float, depth: Depth, context: 
         where = {int(study_cell["budget"]): study_cell["cell"] for study_cell in result.cells}
         probabilities = {cell: result.probability(where[cell.budget], cell.event) for cell in group}
     return {cell: judge_exact(p, cell.bound) for cell, p in probabilities.items()}
-
-
-def _run_importance_sampling(
-    group: Sequence[ClaimCell], alpha: float, depth: Depth, context: RunContext
-) -> dict[ClaimCell, Verdict]:
-    """Estimate failure probabilities that are too small to count, with an interval."""
-    with context.run(make_study(group, IMPORTANCE_TRIALS, context.seed, mode="importance_sampling")) as result:
-        rows = {int(row.budget): row for row in result.summary(level=1.0 - IMPORTANCE_ALPHA)}
-    pairs = ((cell, rows[cell.budget]) for cell in group)
-    return {c: judge_interval(row.failure_rate, row.lower, row.upper, c.bound) for c, row in pairs}
-
-
-def judge_interval(rate: float, lower: float, upper: float, bound: float) -> Verdict:
-    """Compare an estimate with an interval to a bound: decided where the bound is outside of the interval.
-
-    Where many failures carry the estimate its interval is Student's, and the verdict approximate; elsewhere it rests on
-    the bound of the weights, and is rigorous.
-    """
-    words = f"Importance sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}]"
-    ends: Mapping[Outcome, str] = {"consistent": "is below", "refuted": "is above", "undecided": "contains"}
-    outcome: Outcome = "consistent" if upper <= bound else "refuted" if lower > bound else "undecided"
-    sentence = f"{words} at level {IMPORTANCE_ALPHA:g}, which {ends[outcome]} the bound {bound:.3g}."
-    numbers = (("probability", rate), ("lower", lower), ("upper", upper), ("bound", bound))
-    return Verdict(outcome, sentence, numbers, bound=bound, rate=rate, lower=lower, upper=upper)
 
 
 def _count_measured(

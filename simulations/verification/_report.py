@@ -1,4 +1,4 @@
-"""Report of a verification: a table for people, JSON for programs, CSV for spreadsheets.
+"""Report of a verification: a table for people, JSON for programs.
 
 ``verify.json`` (schema 5)::
 
@@ -33,7 +33,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.engine._manifest import manifest
 from simulations import markdown_table
 from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, count_distinct
@@ -48,10 +47,9 @@ SCHEMA = 5
 WEAK_FACTOR = 10.0
 #: Facts of `manifest` that do not change between runs on one machine.
 SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
-#: What a cell is, and its verdict, in the order of verify.json; `CSV` is the part with single values.
+#: What a cell is, and its verdict, in the order of verify.json.
 CELL = ("reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "must_hold")
 VERDICT = ("outcome", "sentence", "failures", "trials", "rate", "lower", "upper", "detectable_factor")
-CSV = ("claim", *(name for name in CELL + VERDICT if name not in ("must_hold", "sentence", "lower")))
 
 
 def compute_slack(cell: CellEvidence) -> tuple[float, bool] | None:
@@ -325,21 +323,10 @@ def to_markdown(verification: Verification) -> str:
     return "\n".join(text) + "\n"
 
 
-def to_csv(verification: Verification) -> str:
-    """Return one line per cell; the rate is empty where no failure was seen."""
-    import pandas as pd
-
-    rows = [
-        {"claim": result.claim.id, **_plain(_cell(cell))} for result in verification.results for cell in result.evidence
-    ]
-    return write_frame(pd.DataFrame(rows, columns=list(CSV), dtype=object))
-
-
 def write(verification: Verification, out: Path, started: str, seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Write verify.json, verify.md and verify.csv to a folder; return the JSON document."""
+    """Write verify.json and verify.md to a folder; return the JSON document."""
     out.mkdir(parents=True, exist_ok=True)
     document = to_json(verification, started, seconds)
     (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (out / "verify.md").write_text(to_markdown(verification), encoding="utf-8")
-    (out / "verify.csv").write_text(to_csv(verification), encoding="utf-8")
     return document

@@ -1,4 +1,4 @@
-"""The whole verification: checks, trials, comparison, excess risk; claim by claim, stored as it goes."""
+"""The whole verification: checks, trials, comparison, limits of the risk; claim by claim, stored as it goes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulations.verification import _coverage as coverage
-from simulations.verification import _excess_risk as excess_risk
 from simulations.verification._cells import (
     COMPARED,
     EXCESS,
@@ -175,6 +174,6 @@ def collect_evidence(claim: str, depth: Depth, context: RunContext) -> list[Cell
     if claim == COMPARED:
         return compare(depth, context)
     if claim in EXCESS:
-        return excess_risk.collect_evidence(claim, depth, context)
+        return coverage.collect_limits(claim, depth, context)
     cells = [cell for plan in PLANS if plan.claim == claim for cell in make_cells(plan, depth)]
     return [*run_claim(cells, depth, context), *judge_near_tight(claim)]
