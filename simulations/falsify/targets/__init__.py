@@ -11,14 +11,12 @@ from simulations.falsify._target import Target
 
 @cache
 def all_targets() -> tuple[Target, ...]:
-    """Return every target; those measured by trials last, as they cost the most."""
-    from simulations.falsify.targets import _by_trials as by_trials
+    """Return every target of the project's paper."""
     from simulations.falsify.targets import _definitions as definitions
-    from simulations.falsify.targets import _lemma_4 as lemma_4
     from simulations.falsify.targets import _regrets as regrets
     from simulations.falsify.targets import _selection as selection
 
-    modules = (definitions, selection, lemma_4, regrets, by_trials)
+    modules = (definitions, selection, regrets)
     targets = [target for module in modules for target in module.targets()]
     ids = [target.id for target in targets]
     if len(set(ids)) != len(ids):
