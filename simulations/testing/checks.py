@@ -12,7 +12,6 @@ from simulations.testing._bound_instances import (
     Assumes,
     Bound,
     BoundInstance,
-    corner_instances,
     count_instances,
     enumerate_instances,
     near_tight_instances,
@@ -110,10 +109,7 @@ def examine_bound(
     instances = [*get_instances(about, alpha, seed), *more]
     findings, ratios, spoke = [], [], 0
     for instance in instances:
-        if instance.case:
-            value, least = _regret(bound, instance)
-        else:
-            value, least = float(bound(instance.budget, instance.context)), instance.least
+        value, least = float(bound(instance.budget, instance.context)), instance.least
         if math.isfinite(value):
             # Divided by more than this it would be refuted, also where it says nothing as it is.
             ratios.append((value / least if least > 0 else math.inf, instance.name))
@@ -147,14 +143,6 @@ def _asked(instances: Sequence[BoundInstance]) -> str:
     return f"K = {numbers}, budgets {min(budgets):,} to {max(budgets):,} ({rest}), {prices}"
 
 
-def _regret(bound: Bound, instance: BoundInstance) -> tuple[float, float]:
-    """The probability that is allowed, and that of a regret beyond the level that the bound names."""
-    from theory.claims._instances import corner_violation
-
-    level, allowed = bound(instance.budget, instance.context)
-    return float(allowed), float(corner_violation(lambda **_: float(level))(**instance.case))
-
-
 _INSTANCES: dict[str, list[BoundInstance]] = {}
 
 
@@ -167,8 +155,6 @@ def get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance
 
 
 def _make_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
-    if about.event == "regret":
-        return list(corner_instances(about))
     if about.event == "first":
         return list(tied_instances(about))
     if about.distribution == "features":

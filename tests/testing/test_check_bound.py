@@ -1,4 +1,4 @@
-"""check_bound passes the right bounds and refutes the 24 wrong ones; and the book as a pytest plugin."""
+"""check_bound passes the right bounds and refutes the wrong ones."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from simulations.testing import Assumes, check_bound, examine_bound, point_of
 from tests.quality.bound_mutants import planted_bound
 from tests.quality.tightest import find_tightest
 from tests.statistical.wrong_bounds import PLANTED, uniform
-from theory import corrected, paper, tighter
-from theory.claims.section_4_2_2 import regret_corrected
-from theory.claims.section_4_2_3 import regret_with_twice_the_rows
+from theory import tighter
 
 ABOUT = {
     "uniform": Assumes(),
@@ -61,26 +59,6 @@ def tied_median(budget: int, context: Any) -> float:
 def test_ignoring_ties_is_refuted(bound: Any, strategy: str) -> None:
     with pytest.raises(CheckError, match="two tied arms"):
         check_bound(bound, replace(ABOUT[strategy], event="first"))
-
-
-def regret(level: Any, fail: Any) -> Any:
-    def bound(budget: int, context: Any) -> tuple[float, float]:
-        n, delta = budget // 2, context.options["delta"]
-        allowed = delta + float(fail(budget, 2, context.gap, context.theta, context.kappa_lambda))
-        return level(n=n, r=context.kappa_lambda, theta=context.theta, delta=delta), allowed
-
-    return bound
-
-
-def test_twice_the_rows_in_the_regret_are_refuted() -> None:
-    about = replace(ABOUT["accumulate"], event="regret")
-    check_bound(regret(regret_corrected, corrected.delta_fail_median), about)
-    with pytest.raises(CheckError, match="the corner"):
-        check_bound(regret(regret_with_twice_the_rows, paper.delta_fail_median), about)
-
-
-def test_there_are_24_wrong_bounds() -> None:
-    assert len(PLANTED) + 2 + 1 == 24
 
 
 def hoeffding(budget: int, context: Any) -> float:
