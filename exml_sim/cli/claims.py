@@ -13,7 +13,7 @@ import click
 from exml_sim.cli import _options as options
 from theory.claims import Claim, Registry, read_own
 from theory.claims.document import Checked, count_errata, grades, markdown, run, summary
-from theory.evidence.grades import Graded, grade
+from theory.evidence.grades import grade
 
 
 @click.command(name="claims")
@@ -49,7 +49,8 @@ def command(
         return
     entries = [run(claim) for claim in claims] if check or claim_id else []
     if as_json:
-        click.echo(json.dumps(_json(claims, entries), indent=2))
+        checked = {entry.claim.id: entry for entry in entries}
+        click.echo(json.dumps([_claim_json(claim, checked.get(claim.id)) for claim in claims], indent=2))
     elif claim_id:
         click.echo(_in_full(entries[0]))
     elif check:
@@ -96,57 +97,34 @@ def _print_checks(entries: list[Checked]) -> None:
 
 
 def _in_full(entry: Checked) -> str:
-    claim = entry.claim
-    parts = [
-        ("claim", claim.id),
-        ("place", str(claim.where)),
-        ("as printed", claim.printed),
-        ("statement", claim.statement),
-        ("in words", claim.plain),
-        ("corrected", claim.corrected),
-        ("say instead", claim.instead),
-        ("matters", claim.matters or ""),
-        ("premises", "; ".join(premise.name for premise in claim.assumptions)),
-        ("errata", ", ".join(claim.errata)),
-        ("grade", f"{entry.graded.grade or 'none'}. {entry.graded.reason}"),
-        (
-            "corrected grade",
-            f"{entry.graded.corrected}. {entry.graded.corrected_reason}" if entry.graded.corrected else "",
-        ),
-        (
-            "check",
-            f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
-        ),
-    ]
-    if entry.corrected:
-        parts.append(("corrected check", f"{entry.corrected.outcome}. {entry.corrected.sentence}"))
-    if entry.mutant:
-        parts.append(("planted error", f"{entry.mutant.outcome}. {entry.mutant.sentence}"))
-    if claim.experiment:
-        plan = claim.experiment
-        parts.append(("experiment", f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}"))
-    return "\n".join(f"{name + ':':16} {text}" for name, text in parts if text)
-
-
-def _json(claims: list[Claim], entries: list[Checked]) -> list[dict[str, Any]]:
-    checked = {entry.claim.id: entry for entry in entries}
-    return [
-        _claim_json(claim, checked.get(claim.id), checked[claim.id].graded if checked else grade(claim))
-        for claim in claims
-    ]
-
-
-def _claim_json(claim: Claim, entry: Checked | None, graded: Graded) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "id": claim.id,
-        "where": dataclasses.asdict(claim.where),
+    claim, graded, plan = entry.claim, entry.graded, entry.claim.experiment
+    corrected, mutant = entry.corrected, entry.mutant
+    parts = {
+        "claim": claim.id,
+        "place": str(claim.where),
+        "as printed": claim.printed,
         "statement": claim.statement,
-        "plain": claim.plain,
-        "printed": claim.printed,
-        "kind": claim.kind,
+        "in words": claim.plain,
         "corrected": claim.corrected,
-        "instead": claim.instead,
+        "say instead": claim.instead,
         "matters": claim.matters,
+        "premises": "; ".join(premise.name for premise in claim.assumptions),
+        "errata": ", ".join(claim.errata),
+        "grade": f"{graded.grade or 'none'}. {graded.reason}",
+        "corrected grade": graded.corrected and f"{graded.corrected}. {graded.corrected_reason}",
+        "check": f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
+        "corrected check": corrected and f"{corrected.outcome}. {corrected.sentence}",
+        "planted error": mutant and f"{mutant.outcome}. {mutant.sentence}",
+        "experiment": plan and f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}",
+    }
+    return "\n".join(f"{name + ':':16} {text}" for name, text in parts.items() if text)
+
+
+def _claim_json(claim: Claim, entry: Checked | None) -> dict[str, Any]:
+    graded = grade(claim) if entry is None else entry.graded
+    names = ("id", "statement", "plain", "printed", "kind", "corrected", "instead", "matters")
+    record: dict[str, Any] = {name: getattr(claim, name) for name in names} | {
+        "where": dataclasses.asdict(claim.where),
         "assumptions": [premise.name for premise in claim.assumptions],
         "errata": list(claim.errata),
         "cases": len(claim.cases),
