@@ -39,8 +39,7 @@ from simulations.verification._cells import (
     count_needed_trials,
     must_hold,
 )
-from simulations.verification._guarantees import Reading, get_pool
-from simulations.verification._measures import MEASURED, Bought
+from simulations.verification._guarantees import MEASURED, Bought, Reading, get_pool
 from theory import corrected, tighter, verdicts
 from theory.claims import get
 from theory.claims._near_tight import NearTight, crowd, duplicates, one_rival, opposed, overfit

@@ -27,7 +27,7 @@ from theory.evidence.grades import Grade, Graded
 from theory.verdicts import Verdict, refuted
 
 SMALL = dataclasses.replace(DEPTHS["quick"], targets=(0.1,), least=1, most=2_000, pairs=600, excess=4)
-FEW = ("a5-count-1", "lemma-3", "a6-term-b")
+FEW = ("a5-count-1", "lemma-3", "lemma-4")
 
 
 def results(ids, depth=SMALL, **options):
@@ -45,14 +45,13 @@ def recorded(claim):
     return Checked(claim, Verdict(claim.expected, "Not run here."), corrected, None, 0.0, graded)
 
 
-def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
-    """The share that verify.json reports, on every claim that is tried, with the fewest trials that decide."""
+def test_claims_about_trials_are_decided(monkeypatch):
+    """All but those that need newly drawn training sets or pairs of trials, with the fewest trials that decide."""
     monkeypatch.setattr(run, "run_checks", recorded)
     found = results(list_tested_claims())
     document = report.to_json(found, "", {})["summary"]["monte_carlo"]
-    assert document["claims"] == len(list_tested_claims()) >= 20
+    assert document["claims"] == len(list_tested_claims()) >= 12
     assert document["held"] <= document["claims"]
-    assert document["share"] >= 0.8
     assert document["distinct"]["share"] >= 0.8
     assert set(document["undecided"]) <= {*EXCESS, COMPARED}
     assert not [cell for one in found.results for cell in one.evidence if cell.must_hold and not _fine(cell)]
@@ -89,14 +88,14 @@ def test_every_kind_of_wrong_check_is_a_problem():
 
 
 def test_trials_that_refute_what_must_hold_are_a_problem(monkeypatch):
-    plan = next(p for p in run.PLANS if p.claim == "a6-term-b")
+    plan = next(p for p in run.PLANS if p.claim == "a4-term-c")
 
-    def too_small(*cell):
-        right = plan.guarantee(*cell)
-        return None if right is None else Guarantee(right.probability, right.limit / 20)
+    def too_small(case):
+        right = plan.guarantee(case)
+        return None if right is None else Guarantee(right.probability, right.limit / 50)
 
-    monkeypatch.setattr(run, "PLANS", (dataclasses.replace(plan, guarantee=too_small),))
-    found = results(("a6-term-b",))
+    monkeypatch.setattr(run, "PLANS", (dataclasses.replace(plan, guarantee=too_small, pools=("opposed",)),))
+    found = results(("a4-term-c",))
     assert any("the corrected statement is refuted on opposed" in text for _, text in found.problems)
     assert report.summarise_verdict(found.results[0]) == "PROBLEM"
 
@@ -171,7 +170,7 @@ def test_margins_are_signed_decades():
 
 
 def test_reports_never_show_a_rate_of_zero():
-    found = results(("lemma-3", "a4-term-c"))
+    found = results(("lemma-3", "lemma-4"))
     cells = [cell for claim in document(found)["claims"] for cell in claim["cells"]]
     silent = [cell for cell in cells if cell["failures"] == 0]
     assert silent

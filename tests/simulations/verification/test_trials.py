@@ -136,7 +136,7 @@ def wrong_exponent(case):
 
 
 def wrong_limit(case):
-    """Planted: a regret bound that is fifty times too small."""
+    """Planted: a bound on a deviation that is fifty times too small."""
     right = guarantees.fixed_deviation(case)
     return None if right is None else Guarantee(right.probability, right.limit / 50)
 
@@ -162,7 +162,9 @@ def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
 
 
 def test_counts_do_not_depend_on_workers_or_blocks(context, monkeypatch):
-    cells = make_cells(dataclasses.replace(plan_of("a6-term-b"), pools=("opposed",)), QUICK)
+    plan = ClaimPlan("lemma-1-ii", ("star-3",), ("uniform",), "selection regret", lambda case: Guarantee(0.5, 0.1))
+    plan = dataclasses.replace(plan, search="given", budgets=(24,), readings=("tighter",))
+    cells = make_cells(plan, QUICK)
     plain = [one.verdict.failures for one in run_claim(cells, QUICK, context)]
     monkeypatch.setattr(trials, "CHUNK", 170)
     with Cache() as cache:
