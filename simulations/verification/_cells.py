@@ -18,12 +18,10 @@ from simulations.verification import _guarantees as guarantees
 from simulations.verification._guarantees import (
     READINGS,
     Case,
-    ClaimPool,
     GuaranteeFunction,
     Reading,
     StrategyName,
     get_pool,
-    launch_budget,
 )
 from theory.budgets import required_budget
 from theory.claims import Claim, get
@@ -46,8 +44,6 @@ class Depth:
         Guaranteed probabilities at which cells are placed.
     levels : tuple of float
         Values of delta for statements that hold with probability 1 - delta.
-    remote : tuple of float
-        Guaranteed probabilities that are too small to count, compared with exact probabilities.
     least, most : int
         Trials per cell, between these and as many as the bound needs to be decided.
     pairs : int
@@ -59,7 +55,6 @@ class Depth:
     name: str
     targets: tuple[float, ...]
     levels: tuple[float, ...]
-    remote: tuple[float, ...]
     least: int
     most: int
     pairs: int
@@ -71,15 +66,15 @@ DEPTHS = {
     depth.name: depth
     for depth in (
         Depth(
-            "quick", targets=(0.3, 0.1), levels=(0.2,), remote=(), least=1_000, most=2_000, pairs=4_000,
+            "quick", targets=(0.3, 0.1), levels=(0.2,), least=1_000, most=2_000, pairs=4_000,
             excess=12, excess_levels=(0.2,),
         ),
         Depth(
-            "standard", targets=(0.3, 0.1, 0.03, 0.01), levels=(0.2, 0.05), remote=(1e-6, 1e-12),
+            "standard", targets=(0.3, 0.1, 0.03, 0.01), levels=(0.2, 0.05),
             least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,),
         ),
         Depth(
-            "deep", targets=(0.3, 0.1, 0.03, 0.01, 0.003, 0.001), levels=(0.2, 0.05, 0.01), remote=(1e-6, 1e-9, 1e-12),
+            "deep", targets=(0.3, 0.1, 0.03, 0.01, 0.003, 0.001), levels=(0.2, 0.05, 0.01),
             least=200_000, most=1_000_000, pairs=400_000, excess=4_000, excess_levels=(0.2, 0.05),
         ),
     )
@@ -115,8 +110,8 @@ def count_needed_trials(bound: float, alpha: float, most: int) -> int:
 #: Events that the engine's store holds; other statistics are measured on the bought rows.
 STORED = ("missed", "not first", "found")
 #: How budgets are chosen: "target": where the guaranteed probability is a given one; "level": where it is delta and
-#: little more; "launch": where the printed identification condition starts to hold; "given": the plan's own.
-Search = Literal["target", "level", "launch", "given"]
+#: little more; "given": the plan's own.
+Search = Literal["target", "level", "given"]
 
 #: Statistic of a trial -> what makes the trial fail.
 EVENTS = {
@@ -196,11 +191,6 @@ PLANS: tuple[ClaimPlan, ...] = (
     ClaimPlan("lemma-2-ii", DEEP, FRESH, "selection regret", guarantees.selection, search="level"),
     ClaimPlan("lemma-3", *_registered("lemma-3"), "any model", guarantees.generalisation, search="level"),
     ClaimPlan("lemma-4", PAIR, UA, "missed", guarantees.pairwise),
-    # At the launch budget the printed bounds say nothing; they do from the corrected condition on.
-    ClaimPlan("lemma-1-condition", SMALL, UA, "missed", guarantees.as_printed, search="launch", readings=("paper",)),
-    ClaimPlan("lemma-1-condition", SMALL, UA, "missed", guarantees.as_printed, readings=("corrected",)),
-    ClaimPlan("lemma-2-condition", DEEP, FRESH, "missed", guarantees.as_printed, search="launch", readings=("paper",)),
-    ClaimPlan("lemma-2-condition", DEEP, FRESH, "missed", guarantees.as_printed, readings=("corrected",)),
     ClaimPlan(
         "remark-5-launch-budget",
         ("opposed",),
@@ -230,8 +220,6 @@ Method = Literal["monte_carlo", "exact", "paired", "random_instance"]
 
 #: Smallest number of rows per arm for statements with a limit.
 MIN_ROWS = 50
-#: Largest number of outcomes that are enumerated.
-MAX_OUTCOMES = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +237,7 @@ class ClaimCell:
     delta : float, optional
         Level of the statement, for statements with one.
     method : Method
-        How the probability is measured: counted or enumerated.
+        How the probability is measured: counted, or by a closed form.
     must_hold : bool
         A refutation is a defect (of the theory or of the software); otherwise the registry may record it.
     """
@@ -331,17 +319,15 @@ def make_cells(plan: ClaimPlan, depth: Depth) -> list[ClaimCell]:
 def _place_cells(plan: ClaimPlan, depth: Depth, case: Case) -> Iterator[ClaimCell]:
     pool, strategy = case.pool, case.strategy
 
-    def make(budget: int, delta: float | None = None, method: Method = "monte_carlo") -> ClaimCell:
+    def make(budget: int, delta: float | None = None) -> ClaimCell:
         guarantee = plan.guarantee(replace(case, budget=budget, delta=delta or 0.5))
         assert guarantee is not None
         where = (plan.claim, case.reading, pool.name, strategy, budget, plan.event(case.reading))
         holds = must_hold(get(plan.claim), case.reading)
-        return ClaimCell(*where, guarantee.probability, guarantee.limit, delta, method, holds)
+        return ClaimCell(*where, guarantee.probability, guarantee.limit, delta, must_hold=holds)
 
     if plan.search == "given":
         yield from (make(budget) for budget in plan.budgets)
-    elif plan.search == "launch":
-        yield make(launch_budget(pool, strategy))
     elif plan.guarantee(replace(case, budget=10**6 * pool.K, delta=0.1)) is None:
         return
     elif plan.search == "level":
@@ -351,10 +337,6 @@ def _place_cells(plan: ClaimPlan, depth: Depth, case: Case) -> Iterator[ClaimCel
             yield make(4 * first, delta)
     else:
         yield from (make(_smallest_budget(plan, case, target, 1.0)) for target in depth.targets)
-        for target in depth.remote:
-            budget = _smallest_budget(plan, case, target, 1.0)
-            if plan.statistic in STORED and count_outcomes(pool, strategy, budget) <= MAX_OUTCOMES:
-                yield make(budget, method="exact")
 
 
 def _smallest_budget(plan: ClaimPlan, case: Case, target: float, factor: float) -> int:
@@ -370,13 +352,6 @@ def _smallest_budget(plan: ClaimPlan, case: Case, target: float, factor: float) 
         return math.nan if guarantee is None else guarantee.probability
 
     return required_budget(guaranteed, min(factor * target, 0.999))
-
-
-def count_outcomes(pool: ClaimPool, strategy: StrategyName, budget: int) -> int:
-    """Return the number of outcomes that enumeration visits: count vectors of all rows that decide."""
-    if strategy == "uniform" or pool.K == 2:
-        return math.comb(budget // pool.K + pool.atoms - 1, pool.atoms - 1)
-    return MAX_OUTCOMES + 1
 
 
 @dataclass(frozen=True, slots=True)

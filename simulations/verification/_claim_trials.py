@@ -1,4 +1,4 @@
-"""Run cells: as studies of the engine, by enumeration, or two strategies on the same trials.
+"""Run cells: as studies of the engine, or two strategies on the same trials.
 
 Near-tight instances are tested at every depth. On the registry's pools failures are a small part of what the lemmas
 allow, so trials there only detect a bound that is wrong by orders of magnitude. The instances of
@@ -129,9 +129,7 @@ def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> 
 
 
 def _runner(cell: ClaimCell) -> Runner:
-    if cell.method == "monte_carlo":
-        return _count_stored if cell.event in STORED else _count_measured
-    return _enumerate
+    return _count_stored if cell.event in STORED else _count_measured
 
 
 def judge_vacuous(bound: float) -> Verdict:
@@ -140,10 +138,10 @@ def judge_vacuous(bound: float) -> Verdict:
     return verdicts.vacuous(f"The guaranteed probability {shown} here and excludes nothing.", bound=bound)
 
 
-def make_study(group: Sequence[ClaimCell], trials: int, seed: int, mode: str = "monte_carlo") -> Study:
+def make_study(group: Sequence[ClaimCell], trials: int, seed: int) -> Study:
     """Build the study of cells of one claim that share pool and strategy."""
     first, budgets = group[0], sorted({cell.budget for cell in group})
-    return get_pool(first.pool).study(first.claim, [first.strategy], budgets, trials, seed, mode)
+    return get_pool(first.pool).study(first.claim, [first.strategy], budgets, trials, seed)
 
 
 def _trials(group: Iterable[ClaimCell], alpha: float, depth: Depth) -> int:
@@ -163,14 +161,6 @@ def _count_stored(
 
 def _judge_count(cell: ClaimCell, failures: int, trials: int, alpha: float) -> Verdict:
     return judge(failures, trials, cell.bound, alpha=alpha, factor=FACTOR)
-
-
-def _enumerate(group: Sequence[ClaimCell], alpha: float, depth: Depth, context: RunContext) -> dict[ClaimCell, Verdict]:
-    """Enumerate exact probabilities with the engine."""
-    with context.run(make_study(group, 1, context.seed, mode="exact")) as result:
-        where = {int(study_cell["budget"]): study_cell["cell"] for study_cell in result.cells}
-        probabilities = {cell: result.probability(where[cell.budget], cell.event) for cell in group}
-    return {cell: judge_exact(p, cell.bound) for cell, p in probabilities.items()}
 
 
 def _count_measured(

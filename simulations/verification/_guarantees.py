@@ -105,7 +105,6 @@ class ClaimPool:
         budgets: Iterable[int],
         trials: int,
         seed: int,
-        mode: str = "monte_carlo",
     ) -> Study:
         """Build the study of strategies (names of `STRATEGIES`) at budgets on this pool."""
         return Study(
@@ -116,7 +115,6 @@ class ClaimPool:
             budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
             trials=trials,
             seed=seed,
-            mode=mode,
         )
 
 
@@ -194,22 +192,9 @@ def failure_probability(reading: Reading, pool: ClaimPool, strategy: StrategyNam
     return float(problem.bound(reading, kind, budget))
 
 
-def launch_budget(pool: ClaimPool, strategy: StrategyName) -> int:
-    """Return the smallest budget that meets the printed identification condition."""
-    kind, problem = to_bound_problem(pool, strategy)
-    budget = problem.launch_budget("paper", kind)
-    assert budget is not None, f"no budget meets the paper's condition on {pool.name}"
-    return budget
-
-
 def identification(case: Case) -> Guarantee:
     """Lemmas 1 (i) and 2 (i): the best arm is missed with probability at most delta_fail."""
     return Guarantee(case.failure_probability)
-
-
-def as_printed(case: Case) -> Guarantee:
-    """The printed failure probability in every version, for claims about the condition it is printed with."""
-    return Guarantee(failure_probability("paper", case.pool, case.strategy, case.budget))
 
 
 def pairwise(case: Case) -> Guarantee:

@@ -57,23 +57,12 @@ def test_json_on_standard_output_is_the_document(tmp_path):
     assert json.loads(done.output) == json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("claim", "changes"),
-    [
-        ("a5-series-3", {"reading": "mutant"}),
-        ("a5-series-3", {"mutant": "reading"}),
-        ("a5-count-1", {"reading": "repaired"}),
-        ("a5-count-1", {"repaired": "reading"}),
-    ],
-    ids=["a claim that holds is refuted", "a planted error passes", "a wrong claim is not refuted", "a repair fails"],
-)
-def test_a_planted_wrong_claim_exits_with_1(tmp_path, monkeypatch, claim, changes):
-    right = get(claim)
-    wrong = dataclasses.replace(right, **{name: getattr(right, source) for name, source in changes.items()})
-    monkeypatch.setattr(run, "read_own", lambda: registry_of(wrong))
+def test_a_planted_wrong_claim_exits_with_1(tmp_path, monkeypatch):
+    right = get("a5-series-3")
+    monkeypatch.setattr(run, "read_own", lambda: registry_of(dataclasses.replace(right, reading=right.mutant)))
     done = call(tmp_path)
     assert done.exit_code == 1
-    assert f"{claim}: " in done.output
+    assert "a5-series-3: " in done.output
     assert "1 problem." in done.output
     assert timeless(tmp_path)["summary"]["as_recorded"] == 0
 
@@ -105,14 +94,3 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, arguments):
         main(["verify", *arguments, "--out", str(tmp_path / "out")])
     assert stop.value.code == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_another_seed_shares_the_folder_and_not_the_trials(tmp_path):
-    call(tmp_path, "lemma-4")
-    first = timeless(tmp_path)
-    call(tmp_path, "lemma-4", "--seed", "1")
-    second = timeless(tmp_path)
-    counts = [[cell["failures"] for cell in found["claims"][0]["cells"]] for found in (first, second)]
-    assert counts[0] != counts[1]
-    call(tmp_path, "lemma-4")
-    assert timeless(tmp_path) == first
