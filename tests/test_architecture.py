@@ -53,6 +53,7 @@ SHARED = (
     ("_needed_budget", "budget_vs_failure", "figures"),
     ("report", "compare"),
     ("falsify", "verification", "reproduction"),
+    ("papers",),
 )
 
 
@@ -168,6 +169,7 @@ def test_dynamic_imports_stand_where_they_are_declared() -> None:
         "exml_sim/plugins.py",
         "exml_sim/cli/__init__.py",
         "exml_sim/cli/plot.py",
+        "simulations/papers.py",
         "theory/claims/registry.py",
     }
 
