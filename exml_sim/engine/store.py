@@ -12,7 +12,8 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -70,6 +71,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: DriverLock | None = None) -> None:
         self._connection = connection
         self._lock = lock
+        self._inode: int | None = None
         self.path = path
 
     @classmethod
@@ -136,6 +138,7 @@ class Store:
         # Before anything else: connecting alone would change somebody else's database.
         check_owner(where)
         store = cls(connect(where, "rw"), where)
+        store._inode = where.stat().st_ino
         try:
             with explained(where):
                 store._check()
@@ -397,7 +400,7 @@ class Store:
             strict=True,
         )
         pulls = json.dumps(block.pulls.tolist())
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             self._connection.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)", lines)
             if (measured := block.measured) is not None:
                 terms = [(block.cell, n, *line) for n, line in zip(numbers, measured.tolist(), strict=True)]
@@ -407,18 +410,30 @@ class Store:
                 (block.cell, block.first, len(block), pulls, block.seconds, block_checksum(block, pulls)),
             )
 
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        """Run one transaction, if the file of this store still has its name."""
+        if self._inode is not None and self.path is not None:
+            inode = self.path.stat().st_ino if self.path.exists() else None
+            if inode != self._inode:
+                raise StoreError(
+                    f"{self.path} was removed or replaced during the run, and results would be lost: run the study "
+                    "again into another file"
+                )
+        with explained(self.path, "write to"), transaction(self._connection):
+            yield
+
     def remove_trials(self, cell: int) -> None:
         """Remove the trials of a cell whose plug-in failed."""
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             for table in ("trials", "terms", "blocks"):
                 self._connection.execute(f"DELETE FROM {table} WHERE cell = ?", (cell,))
 
     def record_failures(self, reasons: Mapping[int, str]) -> None:
         """Record why cells failed in this run; reasons of earlier runs are forgotten."""
-        if reasons or self.failures():
-            with explained(self.path, "write to"), transaction(self._connection):
-                self._connection.execute("DELETE FROM failures")
-                self._connection.executemany("INSERT INTO failures VALUES (?, ?)", list(reasons.items()))
+        with self._write():
+            self._connection.execute("DELETE FROM failures")
+            self._connection.executemany("INSERT INTO failures VALUES (?, ?)", list(reasons.items()))
 
     def failures(self) -> dict[int, str]:
         """Return the reasons of cells that failed in the last run."""
@@ -427,7 +442,7 @@ class Store:
     def add_distribution(self, cell: int, distribution: OutcomeDistribution) -> None:
         """Store the exact distribution of the outcome of a cell."""
         lines = distribution.lines()
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             self._connection.executemany(
                 f"INSERT INTO distributions VALUES ({', '.join('?' * 7)})",
                 [(cell, arm, *line) for arm, line in enumerate(lines)],
@@ -443,7 +458,7 @@ class Store:
         StoreError
             If both hold a trial.
         """
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             for table, columns in _RESULTS.items():
                 lines = other.rows(f"SELECT * FROM {table}")
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", lines)

@@ -71,8 +71,8 @@ main(sys.argv[2:])
 @pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
 def test_a_process_with_little_memory(tmp_path) -> None:
-    """A real limit: a kernel matrix of 1 GiB is allowed by itself, but not on top of what is loaded."""
-    pool = {"kind": "synthetic", "per_class": 3800, "angles": [10]}
+    """A real limit: a kernel matrix of 1.3 GiB is allowed by itself, but not on top of what is loaded."""
+    pool = {"kind": "synthetic", "per_class": 4400, "angles": [10]}
     study = known(trials=5, pools=[pool], scores=[{"ball": 0.1}], budgets={"per_arm": [4]})
     (tmp_path / "mine.toml").write_text(study.to_toml(), encoding="utf-8")
     command = [sys.executable, "-c", LIMITED, str(3 * 2**29), "study", str(tmp_path / "mine.toml")]
