@@ -284,12 +284,13 @@ class Store:
     def _note_session(self) -> None:
         environment = manifest()
         before = self.sessions()
-        if before:
-            changed = [key for key in DECISIVE if before[0].get(key) != environment.get(key)]
-            if changed:
-                logger.warning(
-                    "the store was begun with another %s; results may differ in their last bits", " and ".join(changed)
-                )
+        changed = [key for key in DECISIVE if any(session.get(key) != environment.get(key) for session in before)]
+        if changed:
+            logger.warning(
+                "the store has results of another %s: selections are the same, regrets and weights may differ in their "
+                "last digits",
+                " and ".join(changed),
+            )
         text = json.dumps(environment)
         with transaction(self._connection):
             self._add_sessions([(text, text_checksum(text))])
@@ -488,12 +489,20 @@ class Store:
         blocks = [json.loads(pulls) for (pulls,) in self.rows("SELECT pulls FROM blocks WHERE cell = ?", (cell,))]
         return [sum(column) for column in zip(*blocks, strict=True)]
 
-    def digest(self) -> str:
-        """SHA-256 of all results, whatever the blocks and sessions that made them."""
+    def digest(self, *, portable: bool = False) -> str:
+        """SHA-256 of all results, whatever the blocks and sessions that made them.
+
+        Parameters
+        ----------
+        portable
+            Only selections, successes, spending and pulls, which are the same on every processor. Regrets, weights and
+            probabilities are rounded differently by other instructions; they agree within the tolerance of the solver.
+        """
         total = hashlib.sha256(self.hash.encode())
-        for line in self.rows("SELECT * FROM trials ORDER BY cell, trial"):
+        columns = "cell, trial, selected, success, spent" if portable else "*"
+        for line in self.rows(f"SELECT {columns} FROM trials ORDER BY cell, trial"):
             total.update(repr(line).encode())
-        for table in ("distributions", "terms"):
+        for table in () if portable else ("distributions", "terms"):
             for line in self.rows(f"SELECT * FROM {table} ORDER BY 1, 2"):
                 total.update(repr(line).encode())
         for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():

@@ -289,7 +289,7 @@ def test_a_changed_version_is_said(stored, caplog, monkeypatch):
     facts = store_module.manifest()
     monkeypatch.setattr(store_module, "manifest", lambda: facts | {"numpy": "1.0"})
     run(known(trials=20), store=stored).close()
-    assert "begun with another numpy" in caplog.text
+    assert "results of another numpy" in caplog.text
 
 
 def test_reading_while_writing(tmp_path):
