@@ -233,7 +233,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "excess": {
         "pools": [{**SYNTHETIC, "gamma": 0.7}],
         "scores": [WIDE_BALL],
-        "strategies": [UNIFORM, MEDIAN],
+        "strategies": [{"name": name, "ties": "lowest"} for name in (UNIFORM, MEDIAN)],
         "budgets": {"per_arm": [10]},
         "trials": 10,
         "mode": "excess_risk",
@@ -788,7 +788,7 @@ COLUMNS = ("--label", "y", "--observed", "x0,x1", "--candidate", "c0=c0:1", "--c
 FEATURE_STUDY = {
     "pools": [SYNTHETIC],
     "scores": [BALL],
-    "strategies": [UNIFORM, MEDIAN],
+    "strategies": [{"name": name, "ties": "lowest"} for name in (UNIFORM, MEDIAN)],
     "budgets": {"per_arm": [8, 16]},
     "trials": 200,
 }
