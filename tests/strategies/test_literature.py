@@ -10,7 +10,7 @@ from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name
 from exml_sim.strategies.oracle_allocation import _divergence, find_shares, round_shares
-from tests.bandit.losses import LossPool
+from tests.bandit.losses import coins
 from tests.strategies import reference
 from tests.strategies.test_against_reference import running_means
 
@@ -147,7 +147,7 @@ CASES = {
 def test_selects_what_a_plain_loop_selects(case, means):
     options, loop = CASES[case]
     strategy = by_name(case.partition(",")[0], **options)
-    pool = LossPool.bernoulli(means)
+    pool = coins(means)
     table = running_means(pool, TRIALS, BUDGET)
     selected = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21).selected
     for trial in range(TRIALS):
