@@ -98,17 +98,18 @@ def _pick(
     picked: IntArray,
 ) -> None:
     """Write the first arm with the lowest value, or the last one with the highest; of equal arms by their words."""
-    flip = _ALL if is_highest else np.uint64(0)
+    flip, sign = (_ALL, -1.0) if is_highest else (np.uint64(0), 1.0)
     for t in range(values.shape[0]):
-        best, value, number = 0, values[t, 0], 1
-        for arm in range(1, values.shape[1]):
-            other = values[t, arm]
-            if (other > value) if is_highest else (other < value):
-                best, value, number = arm, other, 1
-            elif other == value:
-                number += 1
-                if is_highest:
-                    best = arm
+        # Without branches, which would be mispredicted.
+        least_value = np.inf
+        for arm in range(values.shape[1]):
+            other = sign * values[t, arm]
+            least_value = other if other < least_value else least_value
+        value, best, number = sign * least_value, 0, 0
+        for place in range(values.shape[1]):
+            arm = place if is_highest else values.shape[1] - 1 - place
+            best = arm if values[t, arm] == value else best
+            number += values[t, arm] == value
         if number > 1 and is_random:
             least = _ALL
             for arm in range(values.shape[1]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -192,6 +193,11 @@ class TrialBatch:
     def prices(self) -> Prices:
         """The price list."""
         return self.ledger.prices
+
+    @cached_property
+    def total_pulls(self) -> float:
+        """Pulls that the budget pays for at the mean cost."""
+        return float(self.budget * self.n_arms / sum(self.prices.exact_costs))
 
     @property
     def n_arms(self) -> int:
