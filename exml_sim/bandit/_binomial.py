@@ -116,7 +116,7 @@ def _invert(tables: Tables, row: int, word: np.uint64) -> int:
     place = tables.guide[row, word >> tables.shift]
     while place < tables.ends[row] and word >= tables.steps[place]:
         place += 1
-    return tables.lowest[row] + place
+    return int(tables.lowest[row] + place)
 
 
 @kernel

@@ -250,7 +250,7 @@ class ParametricState(ArmState):
         key, trials, size = self._seeds.key, self._seeds.trials, 0
         while size := find_next_size(pulls, self._has_table, size):
             add_purchases(key, trials, self._pulls, pulls, size, build_tables(size, self._levels), added)
-        for i in np.flatnonzero(~self._has_table):
+        for i in np.flatnonzero(~self._has_table).tolist():
             if pulls[:, i].any():
                 span = Pulls(key, trials, np.uint64(i + 1), self._pulls[:, i].copy(), pulls[:, i].copy())
                 column = added[:, i].copy()
@@ -271,7 +271,16 @@ class ParametricState(ArmState):
             self._values = self._sums / (self._pulls * self._steps)
         size = 0
         while size := find_next_size(number, self._has_table, size):
-            add_some(self._seeds.key, self._seeds.trials, self._pulls, arms, number, size, build_tables(size, self._levels), self._sums)
+            add_some(
+                self._seeds.key,
+                self._seeds.trials,
+                self._pulls,
+                arms,
+                number,
+                size,
+                build_tables(size, self._levels),
+                self._sums,
+            )
         _count(arms, number, self._sums, self._steps, self._pulls, self._values)
         return True
 

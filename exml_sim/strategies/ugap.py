@@ -27,7 +27,9 @@ class UGapEc(FixedConfidence):
 
     by_limits: ClassVar[bool] = True
 
-    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(
+        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
+    ) -> BoolArray:
         """Choose one arm."""
         rival = batch.pick_lowest(undecided(evidence.lower, evidence, bar))
         return mark_arms(_fewer(batch.pulls, leader, rival)[:, None], batch.n_arms)

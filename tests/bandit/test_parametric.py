@@ -1,7 +1,7 @@
 """Known arms: pulls against slow paths, and uniform allocation against its exact failure probability."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import comb
 
 import numpy as np
@@ -100,7 +100,7 @@ def test_probabilities_of_purchases_are_exact(n, mean):
 
     def is_exact(steps):
         edges = [0, *steps, 2**64]
-        probabilities = {lowest + i: Fraction(b - a, 2**64) for i, (a, b) in enumerate(zip(edges, edges[1:]))}
+        probabilities = {lowest + i: Fraction(b - a, 2**64) for i, (a, b) in enumerate(pairwise(edges))}
         return all(
             abs(probabilities.get(k, 0) - comb(n, k) * level**k * (1 - level) ** (n - k)) <= Fraction(1, 2**64)
             for k in range(n + 1)
