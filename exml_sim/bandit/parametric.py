@@ -230,7 +230,7 @@ class ParametricState(ArmState):
     def __init__(self, arms: Sequence[BaseArm], seeds: Seeds, sign: int = 1, baseline: float = BASELINE_RISK) -> None:
         self._arms = arms
         self._seeds = seeds
-        self._sign = sign
+        self.sign = sign
         self.baseline = baseline
         self._steps = sign * np.array([arm.grid for arm in arms], dtype=np.int64)
         self._levels = tuple(arm.level if isinstance(arm, BernoulliArm) else None for arm in arms)
@@ -295,19 +295,23 @@ class ParametricState(ArmState):
             raise ValueError("an active arm has no pulls to score")
         return Scores(value, value, value)
 
+    def means(self) -> tuple[float, ...]:
+        """Return the true means."""
+        return tuple(float(arm.mean) for arm in self._arms)
+
     def reveal(self) -> tuple[list[float], list[float] | None]:
         """Return the true risks of Bernoulli arms, or risks and deviations of Gaussian arms."""
         kinds = {type(arm) for arm in self._arms}
         if kinds == {BernoulliArm}:
-            return [1.0 - arm.mean if self._sign < 0 else arm.mean for arm in self._arms], None
+            return [1.0 - arm.mean if self.sign < 0 else arm.mean for arm in self._arms], None
         if kinds == {GaussianArm}:
-            return [self._sign * arm.mean for arm in self._arms], [float(arm.scale or 0.0) for arm in self._arms]
+            return [self.sign * arm.mean for arm in self._arms], [float(arm.scale or 0.0) for arm in self._arms]
         raise ValueError("the optimal allocation is known for Bernoulli arms and for Gaussian arms only")
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute e-values that hold for every sample size and every strategy."""
         if self._evidence is None:
-            self._evidence = ParametricEvidence.of(self._arms, len(self._seeds), self._sign)
+            self._evidence = ParametricEvidence.of(self._arms, len(self._seeds), self.sign)
         return self._evidence.update(self._sums / self._steps, self._pulls, leader, asked, threshold, epsilon, limits)
 
 

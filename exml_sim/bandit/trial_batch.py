@@ -47,6 +47,8 @@ class ArmState(Protocol):
     has_exact_scores: bool
     #: Score of an arm that is worth nothing, see the objective "risk_per_cost".
     baseline: float = BASELINE_RISK
+    #: -1 where scores are rewards with the opposite sign, 1 where they are losses.
+    sign: int = 1
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
         """Pull every arm as often as wanted, or as far as its rows go.
@@ -87,6 +89,10 @@ class ArmState(Protocol):
     def counts(self) -> CountArray | None:
         """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
         return None
+
+    def means(self) -> tuple[float, ...]:
+        """Return the true means, for loops that draw their own rewards."""
+        raise ValueError(f"the means of {type(self).__name__} are not known: write a loop (pull, budget, rng)")
 
     def reveal(self) -> tuple[list[float], list[float] | None]:
         """Return the true risks and deviations (None for Bernoulli arms), for strategies that know the pool."""

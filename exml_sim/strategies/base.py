@@ -73,6 +73,8 @@ class BaseStrategy:
     plugin_group: ClassVar[str] = STRATEGIES
     #: The option that says how many arms are selected, for strategies that can select several.
     number_option: ClassVar[str | None] = None
+    #: Whether only rounding leaves money over; False for strategies that may stop earlier.
+    spends_all: ClassVar[bool] = True
 
     alignment: str = "sample"
     objective: str = "risk"

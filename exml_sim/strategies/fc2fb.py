@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class Fc2fb(BaseStrategy):
     >>> ParametricPool.bernoulli([0.9, 0.1, 0.1]).explore(Fc2fb(), budget=400, rng=0).selected
     0
     """
+
+    spends_all: ClassVar[bool] = False
 
     sampling: str = "top_two_stopping"
     error_rate: float = math.exp(-1.0)

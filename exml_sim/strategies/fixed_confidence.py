@@ -57,6 +57,7 @@ class FixedConfidence(BaseStrategy, ABC):
 
     #: Whether the strategy chooses by the arms' confidence limits.
     by_limits: ClassVar[bool] = False
+    spends_all: ClassVar[bool] = False
 
     confidence: float = 0.95
     epsilon: float = 0.0
