@@ -164,6 +164,7 @@ def aligned(name: str) -> list[dict[str, str]]:
 STUDIES: dict[str, dict[str, Any]] = {
     "bernoulli": {"pools": [BERNOULLI], "strategies": FIXED_BUDGET, "budgets": {"per_arm": [24]}, "trials": 200},
     "literature": {"pools": [BERNOULLI], "strategies": LITERATURE, "budgets": {"per_arm": [24]}, "trials": 100},
+    "stages": {"pools": [BERNOULLI], "strategies": ["fc2fb"], "budgets": {"per_arm": [200]}, "trials": 100},
     "confidence": {
         "pools": [BERNOULLI],
         "strategies": FIXED_CONFIDENCE,
