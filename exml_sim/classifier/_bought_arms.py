@@ -68,6 +68,8 @@ class LayerInput:
         Row numbers that the layer may use, in the random order in which they are bought.
     layer
         Number of the layer, for the record.
+    groups
+        Group number of every row of X; None if all are apart.
     """
 
     X: FloatArray
@@ -75,6 +77,7 @@ class LayerInput:
     n_classes: int
     rows: IntArray
     layer: int
+    groups: IntArray | None = None
 
 
 class OraclePool(Pool):

@@ -111,10 +111,15 @@ class Growth:
 
 
 def fit_initial_record(
-    X: FloatArray, y: IntArray, n_classes: int, theta: float | None, parameters: Parameters, rng: np.random.Generator
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    parameters: Parameters,
+    rng: np.random.Generator,
+    groups: IntArray | None = None,
 ) -> LayerRecord:
     """Fit the layer of the observed columns."""
-    fitted = make_layer_fitter(parameters, n_classes, rng).fit_initial(X, y, theta)
+    fitted = make_layer_fitter(parameters, n_classes, rng, groups).fit_initial(X, y, parameters.initial_theta)
     rejected = None if fitted.decided is None else ~fitted.decided.accepted
     return LayerRecord(1, (), np.arange(len(y)), fitted, rejected, X)
 
@@ -162,9 +167,10 @@ def grow(
     acquisition: AcquisitionManager,
     parameters: Parameters,
     rng: np.random.Generator,
+    groups: IntArray | None = None,
 ) -> Growth:
     """Explore for every further layer until the cascade is complete, good enough, or out of money."""
-    return _Grower(y, n_classes, first, acquisition, parameters, rng).run(X)
+    return _Grower(y, n_classes, first, acquisition, parameters, rng, groups).run(X)
 
 
 class _Grower:
@@ -178,17 +184,18 @@ class _Grower:
         acquisition: AcquisitionManager,
         parameters: Parameters,
         rng: np.random.Generator,
+        groups: IntArray | None,
     ) -> None:
         self._y, self._n_classes, self._first = y, n_classes, first
-        self._acquisition, self._parameters, self._rng = acquisition, parameters, rng
-        self._fitter = make_layer_fitter(parameters, n_classes, rng)
+        self._acquisition, self._parameters, self._rng, self._groups = acquisition, parameters, rng, groups
+        self._fitter = make_layer_fitter(parameters, n_classes, rng, groups)
         self._layers, self._records, self._notes = [Layer(first.fitted.model)], [first], list[Diagnostic]()
 
     def run(self, X: FloatArray) -> Growth:
         """Add layers one by one."""
         parameters, ledger = self._parameters, self._acquisition.ledger
         arms, taken = list(range(len(self._acquisition.names))), tuple[str, ...]()
-        data = LayerInput(X, self._y, self._n_classes, self._order_rows(), 2)
+        data = LayerInput(X, self._y, self._n_classes, self._order_rows(), 2, self._groups)
         for number in range(2, parameters.max_stages + 1):
             arms = self._drop_unavailable(arms, data)
             part = ledger.left / (parameters.max_stages + 1 - number)
@@ -357,7 +364,7 @@ class _Grower:
             table = np.full((data.X.shape[0], values.shape[1]), np.nan)
             table[rows] = values
             tables.append(table)
-        return LayerInput(np.hstack(tables), data.y, data.n_classes, rows, data.layer + 1)
+        return replace(data, X=np.hstack(tables), rows=rows, layer=data.layer + 1)
 
 
 def limit_rows(report: SelectionReport, rows: int) -> SelectionReport:

@@ -22,6 +22,7 @@ from exml_sim._internal.encoding import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
 from exml_sim.classifier._cascade import Cascade, Decisions, Layer, make_ask
+from exml_sim.classifier._groups import encode_groups, group_duplicates, join_groups
 from exml_sim.classifier._growth import (
     Assessment,
     Growth,
@@ -34,7 +35,7 @@ from exml_sim.classifier._growth import (
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
 from exml_sim.classifier._layout import Columns, Layout
-from exml_sim.classifier._nested import cross_validate, encode_groups
+from exml_sim.classifier._nested import cross_validate
 from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
 from exml_sim.classifier._preflight import (
     check_memory,
@@ -345,8 +346,8 @@ class BaseExMLClassifier:
         test_data
             Test data with the truth, with theta="tune_on_test" only.
         groups
-            Group of every row, such as a person with several rows. Rows of a group are in the same fold of the
-            evaluation, as duplicated rows always are.
+            Group of every row, such as a person with several rows. Out-of-fold predictions keep rows of a group
+            together, as they always do with duplicated rows.
         others
             Refused: rows have no weights (`sample_weight`).
         """
@@ -373,10 +374,11 @@ class BaseExMLClassifier:
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         acquisition = AcquisitionManager(oracle, len(rows), self.budget_)
-        first = fit_initial_record(rows, codes, n_classes, parameters.initial_theta, parameters, rng)
+        given = None if groups is None else encode_groups(groups, len(rows))
+        apart = join_groups(given, group_duplicates(rows, codes))
+        first = fit_initial_record(rows, codes, n_classes, parameters, rng, apart)
         evaluation = evaluate((first,), codes, self.classes_, parameters.cascade)
         self.assessment_ = _assess_classes(assess(first.choice, parameters), evaluation)
-        group_codes = None if groups is None else encode_groups(groups, len(rows))
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and parameters.max_stages > 1
         self.tuned_on_test_: tuple[tuple[float, float], ...] = ()
@@ -386,11 +388,11 @@ class BaseExMLClassifier:
         else:
             check_affordable(acquisition, parameters)
             if test_data is None:
-                self._keep(grow(rows, codes, n_classes, first, acquisition, parameters, rng), acquisition)
+                self._keep(grow(rows, codes, n_classes, first, acquisition, parameters, rng, apart), acquisition)
             else:
                 self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
         self._evaluation: tuple[Evaluation | None] | None = None
-        self._codes, self._groups = codes, group_codes
+        self._codes, self._groups = codes, apart
         return self
 
     @property
