@@ -104,7 +104,7 @@ class Cascade:
         """Candidates that some layer needs, first use first."""
         return tuple(dict.fromkeys(name for layer in self.layers for name in layer.candidates))
 
-    def decide(self, X: FloatArray, ask: Ask, watch: Watch | None = None) -> Decisions:
+    def decide(self, X: FloatArray, ask: Ask, watch: Watch | None = None, fill: bool = False) -> Decisions:
         """Send every row through the layers until one accepts it.
 
         Parameters
@@ -116,6 +116,9 @@ class Cascade:
             needs it.
         watch
             Receives the outputs of every layer.
+        fill
+            Whether rows that lack values are decided by the initial model inside the layer that needs them, if there is
+            one; otherwise they stay undecided.
         """
         n = X.shape[0]
         longest = len(AND.join(self.candidates))
@@ -124,7 +127,14 @@ class Cascade:
         values = _RequestedValues(ask, n)
         pending = np.arange(n)
         for number, current in enumerate(self.layers, 1):
+            reaching = pending
+            initial = getattr(current.model, "initial", None) if fill and current.candidates else None
             pending = _drop_incomplete(current.candidates, getattr(ask, "available", None), pending, missing)
+            if initial is not None and len(blank := np.setdiff1d(reaching, pending)):
+                winner[blank], accepted = initial.evaluate(X[blank])
+                if watch is not None:
+                    watch(blank, initial.outputs(X[blank]))
+                missing[blank], seen[blank], layer[blank[accepted]] = "", number, number
             for name in current.candidates:
                 present = values.fetch(name, pending)
                 missing[pending[~present]] = name

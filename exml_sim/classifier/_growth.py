@@ -140,13 +140,19 @@ def assess(choice: ThetaChoice | None, parameters: Parameters) -> Assessment:
 
 def check_affordable(acquisition: AcquisitionManager, parameters: Parameters) -> None:
     """Raise an error for a budget below the cost of the first round, and name the smallest budget."""
-    strategy = strategy_for(parameters, len(acquisition.names))
+    strategy, budget = strategy_for(parameters, len(acquisition.names)), acquisition.ledger.budget
     explorations = parameters.max_stages - 1
+    for fee in acquisition.tariff.fees:
+        if fee.amount > budget:
+            text = f"the fee of {fee.name}, {show(fee.amount)}, exceeds the budget of {show(budget)}"
+            raise ValueError(f"{text}: leave these candidates out, or give more money")
+    if acquisition.tariff.fees and not parameters.selects_subsets:
+        raise ValueError("set-up fees and bundles need the default strategy: leave strategy= out, or the fees")
     need = smallest_budget(strategy, Prices.of(acquisition.costs)) * explorations / (1 - parameters.validation_fraction)
-    if acquisition.ledger.budget < need:
+    if budget < need:
         cents = Fraction(-((-need * 100) // 1), 100)
         raise ValueError(
-            f"a budget of {show(acquisition.ledger.budget)} does not pay for one value of each of "
+            f"a budget of {show(budget)} does not pay for one value of each of "
             f"{len(acquisition.names)} candidates in the first round; the smallest budget that works is {show(cents)}"
         )
 

@@ -46,7 +46,15 @@ from scipy.special import gammaln, logsumexp
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.classifier import constants
-from exml_sim.classifier._probability_models import Fitter, ProbabilityModel, brier, normalise, one_hot, scale_odds
+from exml_sim.classifier._probability_models import (
+    Fitter,
+    ProbabilityModel,
+    StackedModel,
+    brier,
+    normalise,
+    one_hot,
+    scale_odds,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +193,14 @@ class LatentModel:
     def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
         """Return the winning class of every row, and whether it is accepted."""
         return decide(self.outputs(X), self.noise, self.theta)
+
+    @property
+    def initial(self) -> LatentModel | None:
+        """The model of the observed columns that this one is mixed with, if it is."""
+        mixed = self.probabilities
+        if not isinstance(mixed, StackedModel):
+            return None
+        return replace(self, probabilities=mixed.first, odds=self.odds * mixed.odds[0])
 
     def check(self, width: int, n_classes: int) -> None:
         """Raise an error unless all parts fit together."""

@@ -20,6 +20,7 @@ from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim._internal.validation import check_alike, counted
 from exml_sim.classifier import constants
 from exml_sim.classifier._groups import group_duplicates
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.money import show
@@ -238,7 +239,7 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
         for name, count in zip(data.names, data.available, strict=True)
         if not count
     ]
-    everything = sum((c * n for c, n in zip(data.costs, data.available, strict=True)), Fraction(0))
+    everything = Tariff(data.names, data.costs).total(data.available)
     if data.budget >= everything > 0:
         text = f"the budget of {show(data.budget)} buys everything there is ({show(everything)})"
         diagnostics.append(Diagnostic("budget_buys_everything", text, NOTE, "money"))

@@ -18,6 +18,7 @@ from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment
 from exml_sim.classifier._growth import check_affordable, strategy_for
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import render
@@ -166,11 +167,12 @@ def plan_subset_selection(
     strategy: ValueOfInformationCommit,
 ) -> Plan:
     """Plan a subset selection: its first round is known, the rest follows the scores."""
-    compared, rows = plan_first_round(costs, available, budget, n_classes, strategy)
-    first_cost = sum((costs[place] * min(rows, available[place]) for place in compared), Fraction(0))
+    tariff = Tariff(names, costs)
+    compared, rows = plan_first_round(tariff, available, budget, n_classes, strategy)
+    first = [min(rows, count) * (place in compared) for place, count in enumerate(available)]
     left_out = [name for place, name in enumerate(names) if place not in compared] if rows else []
-    cost = min(budget, _cost_of_everything(costs, available))
-    return Plan("subset_selection", "the scores decide", cost, rows, first_cost, {"unaffordable": left_out})
+    cost = min(budget, tariff.total(available))
+    return Plan("subset_selection", "the scores decide", cost, rows, tariff.total(first), {"unaffordable": left_out})
 
 
 def plan_fixed_confidence(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -69,7 +68,7 @@ def render(template: str, **context: Any) -> str:
 
 def render_report(model: BaseExMLClassifier) -> str:
     """Render the whole report."""
-    names = model.ledger_.names
+    names = model.tariff_.names
     explored = [record for record in model.records_[1:] if record.selection is not None]
     return render(
         "report.md.j2",
@@ -87,7 +86,7 @@ def render_report(model: BaseExMLClassifier) -> str:
 
 def prediction_costs(model: BaseExMLClassifier) -> list[dict[str, Any]]:
     """Return the fraction of rows that reaches each layer, where cross-validation estimates it, and its cost."""
-    costs = dict(zip(model.ledger_.names, model.ledger_.prices.exact_costs, strict=True))
+    names = model.tariff_.names
     fraction, layers = 1.0, []
     for before, record in pairwise(model.records_):
         if model.cascade:
@@ -95,7 +94,7 @@ def prediction_costs(model: BaseExMLClassifier) -> list[dict[str, Any]]:
                 break
             use_rows = before.fitted.latent is not None and before.rejected is not None
             fraction *= float(before.rejected.mean()) if use_rows else before.choice.chosen.rejection_rate  # type: ignore[union-attr]
-        cost = sum((costs[name] for name in record.candidates), Fraction(0))
+        cost = model.tariff_.price(names.index(name) for name in record.candidates)
         layers.append({"fraction": fraction, "candidates": ", ".join(record.candidates), "cost": cost})
     return layers
 
