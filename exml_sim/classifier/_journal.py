@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-FORMAT, VERSION = "exml journal", 4
+FORMAT, VERSION = "exml journal", 3
 
 #: What a run that continues another one must have in common with it.
 _COMMON = ("table", "observed", "categories")

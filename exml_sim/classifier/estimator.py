@@ -186,7 +186,7 @@ class BaseExMLClassifier:
         fitted.
     hidden_share : float in [0, 1), optional
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default
-        held-out prediction of labels chooses between a large, a medium and a small hidden class
+        held-out prediction of labels chooses between a large and a small hidden class
         (`exml_sim.classifier._latent_class`).
     kernel : {"gaussian", "linear"}, default "gaussian"
         Kernel of rejection models.
@@ -627,7 +627,8 @@ class BaseExMLClassifier:
         """Decide all rows, or raise an error that names all candidates that rows lack."""
         points, source = self._split(X, oracle)
         ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
-        decisions = self.cascade_.decide(points, ask, watch, fill=bool(self.layout_.candidates))
+        fill = tuple(source) if oracle is None and isinstance(source, Mapping) else ()
+        decisions = self.cascade_.decide(points, ask, watch, fill)
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
             lacking = decisions.count_lacking(self.cascade_.candidates)

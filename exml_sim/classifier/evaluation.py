@@ -286,7 +286,7 @@ def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentF
     if latent is not None:
         deviations = latent.gain_deviations
     return HiddenClass(
-        bool(deviations < constants.SIZE_DEVIATIONS[0]),
+        bool(deviations < constants.MIN_SIZE_DEVIATIONS),
         1.0 if largest >= 1.0 else min(1.0, missed / (1.0 - largest)),
         (float(right.mean()), *_widened_interval(float(right.sum()), rows, wide)),
         (low, high),
