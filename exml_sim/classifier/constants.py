@@ -143,8 +143,8 @@ MIN_RELATIVE_DEVIATION = 1e-12
 #: Chosen by hand: distances from the median in units of the quartile distance. A value beyond the first is reported, a
 #: column with one beyond the second is clipped.
 FAR_QUARTILE_DISTANCES, CLIP_QUARTILE_DISTANCES = 20.0, 100.0
-#: Chosen by hand: columns with far values that are listed, and names in a list.
-MAX_FAR_COLUMNS, MAX_LISTED_NAMES = 5, 8
+#: Chosen by hand: columns with far values that are listed.
+MAX_FAR_COLUMNS = 5
 #: Chosen by hand: rows below which a class is rare, and the fraction of two classes below which accuracy hides it.
 MIN_ROWS_PER_CLASS, RARE_CLASS_FRACTION = 10, 0.1
 #: Chosen by hand: classes above which labels look like a measurement, if there are fewer rows than this of each.

@@ -21,12 +21,9 @@ from exml_sim.bandit.selection_report import sign_test
 from exml_sim.classifier import constants
 
 if TYPE_CHECKING:
-    from exml_sim.bandit.selection_report import SelectionReport
-    from exml_sim.bandit.trial import Exploration
     from exml_sim.classifier._growth import LayerRecord
     from exml_sim.classifier._latent_class import LabelNoise, LatentFit
     from exml_sim.classifier._nested import NestedPredictions
-    from exml_sim.classifier.subset_selection import SelectionResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,27 +373,9 @@ def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[
     return [Diagnostic("one_sided_noise_estimated", text, "warning", str(classes[at]))]
 
 
-def diagnose(records: Sequence[LayerRecord], names: Sequence[str]) -> list[Diagnostic]:
-    """List weak points of a run: selections that other rows might reverse, thetas at the end of their grid.
-
-    Parameters
-    ----------
-    names
-        All candidates, in the order of the oracle.
-    """
-    warnings = []
-    for record in records:
-        warnings += _diagnose_theta(record)
-        selection = record.selection
-        if selection is None or len(names) < 2:
-            continue
-        if selection.exploration is not None and len(selection.exploration.names) > 1:
-            warnings += _diagnose_exploration(selection.exploration, len(record.candidates))
-        if selection.subsets is not None:
-            # The report's own scale where there is one: two scales would name different sets.
-            report = selection.report
-            warnings += _diagnose_subsets(selection.subsets) if report is None else _diagnose_report(report)
-    return warnings
+def diagnose(records: Sequence[LayerRecord]) -> list[Diagnostic]:
+    """List thetas at the end of their grid; how certain a selection is says its report."""
+    return [diagnostic for record in records for diagnostic in _diagnose_theta(record)]
 
 
 def _diagnose_theta(record: LayerRecord) -> list[Diagnostic]:
@@ -412,49 +391,3 @@ def _diagnose_theta(record: LayerRecord) -> list[Diagnostic]:
     end = "lowest" if record.theta == min(thetas) else "highest"
     text = f"theta {record.theta:g} of layer {record.number} is the {end} that was tried; try further ones"
     return [Diagnostic("theta_at_edge", text, "warning", str(record.number))]
-
-
-def _diagnose_exploration(exploration: Exploration, selected: int) -> list[Diagnostic]:
-    """Report a tie on one row each, and scores that are closer than chance could make them."""
-    if not exploration.rounds:
-        return []
-    last = exploration.rounds[-1]
-    bought = np.sum([entry.pulls for entry in exploration.rounds], axis=0)
-    rows = min(int(bought[arm]) for arm in last.active)
-    ahead = [arm for arm in last.active if arm in exploration.accepted[:selected]]
-    behind = [arm for arm in last.active if arm not in ahead]
-    if not ahead or not behind:
-        return []
-    worst, rival = max(ahead, key=lambda arm: last.scores[arm]), min(behind, key=lambda arm: last.scores[arm])
-    pair, gap = f"{exploration.names[worst]} and {exploration.names[rival]}", last.scores[rival] - last.scores[worst]
-    if rows <= 1:
-        return [Diagnostic("tie", f"{pair} were compared on {rows} row each: the selection is a tie", "warning")]
-    # A mean of n values between 0 and 1 has a standard deviation of at most 1/(2 sqrt n).
-    if gap < 1.0 / rows**0.5:
-        text = f"{pair} differ by {gap:.2g} on {rows} rows; other rows might reverse the selection"
-        return [Diagnostic("selection_uncertain", text, "warning")]
-    return []
-
-
-def _diagnose_subsets(result: SelectionResult) -> list[Diagnostic]:
-    """Report a selection without comparison."""
-    if result.rounds and result.rounds[-1].subsets:
-        return []
-    text = "the candidates were not compared; their costs decided the selection"
-    return [Diagnostic("not_compared", text, "warning")]
-
-
-def _diagnose_report(report: SelectionReport) -> list[Diagnostic]:
-    """Report sets that the selection report does not exclude."""
-    others = report.cannot_be_excluded[1:]
-    if not others:
-        return []
-    text = f"the difference between {report.selected} and {list_names(others)} is not significant; "
-    text += "other rows might reverse the selection"
-    return [Diagnostic("selection_uncertain", text, "warning", report.selected)]
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - constants.MAX_LISTED_NAMES
-    return ", ".join(names) if more < 2 else f"{', '.join(names[: constants.MAX_LISTED_NAMES])} and {more} others"

@@ -75,7 +75,7 @@ def render_report(model: BaseExMLClassifier) -> str:
         model=model,
         names=names,
         level=CONFIDENCE_LEVEL,
-        warnings=diagnose(model.records_, names) if model.explored_ else [],
+        warnings=diagnose(model.records_) if model.explored_ else [],
         sentences=[r.selection.report.sentence() for r in explored if r.selection and r.selection.report is not None],
         bought=[(name, int(count)) for name, count in zip(names, model.bought_.sum(axis=1), strict=True) if count],
         accuracy=model.evaluation_.metrics[1] if model.evaluation_ and model.evaluation_.gained is not None else None,

@@ -419,7 +419,7 @@ def _to_dict(model: BaseExMLClassifier, diagnostics: Sequence[Diagnostic], out: 
         "spent": show(model.ledger_.spent),
         "layers": layers_to_dict(model.records_, names),
         "evaluation": None if model.evaluation_ is None else model.evaluation_.to_dict(),
-        "diagnostics": [diagnostic.to_dict() for diagnostic in diagnose(model.records_, names)],
+        "diagnostics": [diagnostic.to_dict() for diagnostic in diagnose(model.records_)],
         "preflight": [diagnostic.to_dict() for diagnostic in diagnostics],
         "files": [str(out / name) for name in FILES],
     }

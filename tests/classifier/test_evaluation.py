@@ -155,33 +155,19 @@ def test_candidates_that_do_not_help_are_said_not_to():
     assert sum(said) >= 5
 
 
-def test_ties_are_called_ties():
-    rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
-    paper = ExMLClassifier.paper(budget=6, explore="always", validation_fraction="0.6").fit(rows.X, rows.y, oracle)
-    assert max(paper.records_[1].selection.exploration.rounds[-1].pulls) == 1
-    assert "were compared on 1 row each: the selection is a tie" in paper.report()
-    rich = ExMLClassifier.paper(budget=300, explore="always").fit(rows.X, rows.y, oracle)
-    assert "tie" not in [found.code for found in diagnose(rich.records_, rich.ledger_.names)]
-    twins = ArrayOracle({"one": oracle.query("90°", np.arange(150)), "two": oracle.query("90°", np.arange(150))})
-    for model in (ExMLClassifier(budget=100, explore="always"), ExMLClassifier.paper(budget=100, explore="always")):
-        model.fit(rows.X, rows.y, twins)
-        assert "selection_uncertain" in [found.code for found in diagnose(model.records_, twins.names)]
-        assert "other rows might reverse the selection" in model.report()
-
-
 def test_a_theta_at_the_end_of_its_grid_is_said():
     rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
     said = []
     for thetas in ((0.02, 0.03), (0.1, 0.2, 0.3, 0.4), (0.02, 0.05, 0.1), (0.25,)):
         model = ExMLClassifier.paper(budget=150, thetas=thetas).fit(rows.X, rows.y, oracle)
         ends = (min(thetas), max(thetas)) if len(thetas) > 1 else ()
-        codes = [(found.code, found.subject) for found in diagnose(model.records_, oracle.names)]
+        codes = [(found.code, found.subject) for found in diagnose(model.records_)]
         said.append(("theta_at_edge", "2") in codes)
         assert said[-1] == (model.records_[1].theta in ends)
     assert said == [True, False, True, False]
     # The initial price is at the end of its grid only if none is good enough.
     easy = ExMLClassifier(budget=50).fit(*clean())
-    assert "theta_at_edge" not in [found.code for found in diagnose(easy.records_, "ab")]
+    assert "theta_at_edge" not in [found.code for found in diagnose(easy.records_)]
 
 
 def test_a_given_theta_has_no_figures():
