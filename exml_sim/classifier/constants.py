@@ -113,7 +113,7 @@ MAX_KERNEL_ROWS = 1500
 #: Chosen by hand: smallest probability, so that no row is impossible.
 MIN_PROBABILITY = 1e-3
 #: Chosen by hand: rows that a tree draws at most. Trees of more rows follow the label noise further.
-MAX_DRAWN_ROWS = 4000
+MAX_DRAWN_ROWS = 2500
 #: Cited: scikit-learn's tolerances. Values this close are equal, and targets of less variance are equal.
 EQUAL_VALUE_TOLERANCE, EQUAL_TARGET_TOLERANCE = 1e-7, float(np.finfo(np.float64).eps)
 #: Tuned on all tables (seeds 300 to 304 and 100 to 103), like all constants of kernel regression: penalties, smallest
