@@ -12,6 +12,7 @@ import argparse
 import csv
 import time
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,11 +20,11 @@ import numpy as np
 
 from benchmarks.practice.__main__ import FIRST_SEED
 from benchmarks.practice.methods import explore
-from benchmarks.practice.situations import KINDS, Situation, draw_situation, read_split
+from benchmarks.practice.situations import BUDGETS, KINDS, Situation, draw_situation, read_split
 from exml_sim._internal.threads import one_thread
 
-#: Rows of the selected set from which the evidence suffices (`constants.MIN_EVIDENCE_ROWS`), and size of the table.
-MANY_ROWS, LARGE_TABLE_ROWS = 40, 10_000
+#: Rows of the large table.
+LARGE_TABLE_ROWS = 10_000
 
 
 def permute_candidates(task: Situation, seed: int) -> Situation:
@@ -37,19 +38,19 @@ def permute_candidates(task: Situation, seed: int) -> Situation:
 
 
 def measure_noise(half: str, seeds: int) -> None:
-    """Print how often runs on noise stop and say so."""
-    passed, rows = [], []
+    """Print how often runs on noise stop and say so, by budget."""
+    passed: dict[Fraction, list[bool]] = {budget: [] for budget in BUDGETS}
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         for name in read_split()[half]:
             for kind in KINDS:
                 task = permute_candidates(draw_situation(name, kind, seed), seed)
                 model = explore(task, seed).fitted
                 says = "candidates_explain_nothing" in [note.code for note in model.notes_]
-                passed.append(says and model.ledger_.spent <= task.budget / 2)
-                rows.append(float(task.budget) / 2 / max(task.costs.values()) / len(task.costs))
-    enough = np.array(rows) >= MANY_ROWS
-    print(f"{len(passed)} runs on noise: {np.mean(passed):.0%} spend at most half of the budget and say so;")
-    print(f"{np.mean(np.array(passed)[enough]):.0%} of the {enough.sum()} with money for {MANY_ROWS} complete rows")
+                passed[BUDGETS[seed % 3]].append(says and model.ledger_.spent <= task.budget / 2)
+    print("Runs on noise that spend at most half of the budget and say so:")
+    for budget, runs in passed.items():
+        print(f"budget of {float(budget):.0%}: {np.mean(runs):.0%} of {len(runs)}")
+    print(f"all: {np.mean(sum(passed.values(), [])):.0%}")
 
 
 def write_large_table(path: Path) -> list[str]:
@@ -97,7 +98,7 @@ def main() -> None:
     """Run both."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.practice.extremes", description=__doc__)
     parser.add_argument("--half", choices=("reporting", "choosing"), default="reporting")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     measure_large_table()
     with one_thread():

@@ -161,8 +161,5 @@ MISSED_LARGE_CLASSES = 0.03
 REJECTION_COPIES, KERNEL_COPIES, FOREST_BYTES_PER_ROW = 4.3, 11.0, 5_000
 #: Chosen by hand: a class is poorly recognised below this fraction of its accepted rows, if it has that many rows.
 MIN_RECALL, MIN_RECALL_ROWS = 0.5, 5
-#: Chosen by hand: fraction of hidden rows with one label for which an undetectable hidden class is computed, and the
-#: fraction of rows that is negligible.
-ONE_SIDED_NOISE, NEGLIGIBLE_HIDDEN_FRACTION = 0.95, 0.05
 #: Chosen by hand: estimated fraction of hidden rows with one label from which it is reported.
 REPORTED_NOISE_FRACTION = 0.7

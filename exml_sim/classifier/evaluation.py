@@ -328,35 +328,12 @@ def _diagnose_metrics(
     if own.rows and own.interval[0] <= majority.accuracy:
         text = f"on {own.rows} accepted rows the model is not significantly better than the most frequent class"
         warnings.append(Diagnostic("no_better_than_majority", text, "warning"))
-    if gained is not None and lost is not None:
-        if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
-            text = (
-                f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
-                "exploration may not pay"
-            )
-            warnings.append(Diagnostic("candidates_do_not_help", text, "warning"))
-    elif own.rows:
-        warnings += diagnose_one_sided_noise(own)
+    if gained is None or lost is None:
+        return warnings
+    if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
+        text = f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
+        warnings.append(Diagnostic("candidates_do_not_help", text + "exploration may not pay", "warning"))
     return warnings
-
-
-def diagnose_one_sided_noise(own: Metric) -> list[Diagnostic]:
-    """Report how large a hidden class could be whose rows nearly all carry one label.
-
-    If a share q of hidden rows carries the label of the class that they look like, n of them leave n (1 - q) rows with
-    a wrong prediction. So the upper limit of wrong predictions over 1 - q remains possible.
-    """
-    missed = own.rows - own.right
-    most = min(
-        1.0, clopper_pearson(missed, own.rows, constants.CONFIDENCE_LEVEL)[1] / (1.0 - constants.ONE_SIDED_NOISE)
-    )
-    if most <= constants.NEGLIGIBLE_HIDDEN_FRACTION:
-        return []
-    text = (
-        f"up to {most:.0%} of the rows could be hidden if {constants.ONE_SIDED_NOISE:.0%} of them carried the same "
-        f"label; {missed} wrong labels of {own.rows} do not exclude that"
-    )
-    return [Diagnostic("one_sided_noise_possible", text, "warning")]
 
 
 def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[Diagnostic]:
@@ -371,23 +348,3 @@ def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[
         "is known"
     )
     return [Diagnostic("one_sided_noise_estimated", text, "warning", str(classes[at]))]
-
-
-def diagnose(records: Sequence[LayerRecord]) -> list[Diagnostic]:
-    """List thetas at the end of their grid; how certain a selection is says its report."""
-    return [diagnostic for record in records for diagnostic in _diagnose_theta(record)]
-
-
-def _diagnose_theta(record: LayerRecord) -> list[Diagnostic]:
-    """Report a theta at the end of its grid."""
-    if record.choice is None or len(record.choice.results) < 2:
-        return []
-    thetas = [result.theta for result in record.choice.results]
-    if record.number == 1 and (record.choice.met or record.theta != min(thetas)):
-        # Thetas of the initial layer are tried from the highest down to the first that is good enough.
-        return []
-    if record.theta not in (min(thetas), max(thetas)):
-        return []
-    end = "lowest" if record.theta == min(thetas) else "highest"
-    text = f"theta {record.theta:g} of layer {record.number} is the {end} that was tried; try further ones"
-    return [Diagnostic("theta_at_edge", text, "warning", str(record.number))]

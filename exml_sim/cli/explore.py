@@ -28,7 +28,7 @@ from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
 from exml_sim.classifier.budget_plan import check_value, plan_budget
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
-from exml_sim.classifier.evaluation import Diagnostic, diagnose
+from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli import _options as options
 from exml_sim.cli._columns import Roles, assign_roles, parse_names, parse_offer, read_costs
@@ -419,7 +419,6 @@ def _to_dict(model: BaseExMLClassifier, diagnostics: Sequence[Diagnostic], out: 
         "spent": show(model.ledger_.spent),
         "layers": layers_to_dict(model.records_, names),
         "evaluation": None if model.evaluation_ is None else model.evaluation_.to_dict(),
-        "diagnostics": [diagnostic.to_dict() for diagnostic in diagnose(model.records_)],
         "preflight": [diagnostic.to_dict() for diagnostic in diagnostics],
         "files": [str(out / name) for name in FILES],
     }
