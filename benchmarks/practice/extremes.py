@@ -50,7 +50,7 @@ def measure_noise(half: str, seeds: int) -> None:
     print("Runs on noise that spend at most half of the budget and say so:")
     for budget, runs in passed.items():
         print(f"budget of {float(budget):.0%}: {np.mean(runs):.0%} of {len(runs)}")
-    print(f"all: {np.mean(sum(passed.values(), [])):.0%}")
+    print(f"all: {np.mean(np.concatenate(list(passed.values()))):.0%}")
 
 
 def write_large_table(path: Path) -> list[str]:

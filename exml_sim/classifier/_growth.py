@@ -165,22 +165,8 @@ def strategy_for(parameters: Parameters, n_arms: int) -> Strategy:
     return UniformAllocation(alignment=strategy.alignment, objective=strategy.objective)
 
 
-def grow(
-    X: FloatArray,
-    y: IntArray,
-    n_classes: int,
-    first: LayerRecord,
-    acquisition: AcquisitionManager,
-    parameters: Parameters,
-    rng: np.random.Generator,
-    groups: IntArray | None = None,
-) -> Growth:
-    """Explore for every further layer until the cascade is complete, good enough, or out of money."""
-    return _Grower(y, n_classes, first, acquisition, parameters, rng, groups).run(X)
-
-
-class _Grower:
-    """One growth of a cascade."""
+class Grower:
+    """Explores for every further layer until the cascade is complete, good enough, or out of money."""
 
     def __init__(
         self,
@@ -190,7 +176,7 @@ class _Grower:
         acquisition: AcquisitionManager,
         parameters: Parameters,
         rng: np.random.Generator,
-        groups: IntArray | None,
+        groups: IntArray | None = None,
     ) -> None:
         self._y, self._n_classes, self._first = y, n_classes, first
         self._acquisition, self._parameters, self._rng, self._groups = acquisition, parameters, rng, groups
@@ -329,8 +315,9 @@ class _Grower:
         """Select and buy; return selected candidates, rows that have all of them, and the record."""
         explore = self._select_subset if self._parameters.selects_subsets else self._run_strategy
         selected, selection = explore(arms, data, part)
-        if selection.report is not None:
-            selection = replace(selection, report=limit_rows(selection.report, len(data.rows)))
+        if (report := selection.report) is not None:
+            compared = max((comparison.rows for comparison in report.comparisons), default=0)
+            selection = replace(selection, report=replace(report, rows_left=max(len(data.rows) - compared, 0)))
         return selected, data.rows[self._acquisition.bought[selected][:, data.rows].all(axis=0)], selection
 
     @property
@@ -371,12 +358,6 @@ class _Grower:
             table[rows] = values
             tables.append(table)
         return replace(data, X=np.hstack(tables), rows=rows, layer=data.layer + 1)
-
-
-def limit_rows(report: SelectionReport, rows: int) -> SelectionReport:
-    """Tell a report how many rows the table has left."""
-    compared = max((comparison.rows for comparison in report.comparisons), default=0)
-    return replace(report, rows_left=max(rows - compared, 0))
 
 
 def report_subsets(result: SelectionResult, names: Sequence[str], level: float) -> SelectionReport | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -290,15 +290,14 @@ def _advise(plan: BudgetPlan, worth: _Worth) -> BudgetPlan:
     best = max(points, key=lambda point: point.net_benefit or 0.0, default=None)
     gains = [point.budget for point in points if (point.net_benefit or 0.0) >= 0.0 and point.budget > plan.spent]
     break_even = max(gains, default=None)
-    figures = (plan.selected, plan.spent, plan.baseline, plan.points, plan.prediction_cost)
     if best is None or (best.net_benefit or 0.0) <= 0.0 or best.budget <= plan.spent:
-        return BudgetPlan(*figures, f"Buy nothing{' more' if plan.spent else ''}: {_find_reason(plan, worth)}.")
+        return replace(plan, advice=f"Buy nothing{' more' if plan.spent else ''}: {_find_reason(plan, worth)}.")
     what = f"{show(best.budget - plan.spent)} more" if plan.spent else show(best.budget)
     advice = (
         f"Spend {what} on {' + '.join(plan.selected)}: expected accuracy {best.accuracy:.1%} ({best.lower:.1%} to "
         f"{best.upper:.1%}), expected net benefit {best.net_benefit:,.0f}."
     )
-    return BudgetPlan(*figures, advice, best, break_even)
+    return replace(plan, advice=advice, best=best, break_even=break_even)
 
 
 def _find_reason(plan: BudgetPlan, worth: _Worth) -> str:

@@ -25,12 +25,12 @@ from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Watch, make_
 from exml_sim.classifier._groups import encode_groups, group_duplicates, join_groups
 from exml_sim.classifier._growth import (
     Assessment,
+    Grower,
     Growth,
     LayerRecord,
     assess,
     check_affordable,
     fit_initial_record,
-    grow,
 )
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
@@ -390,7 +390,7 @@ class BaseExMLClassifier:
         else:
             check_affordable(acquisition, parameters)
             if test_data is None:
-                self._keep(grow(rows, codes, n_classes, first, acquisition, parameters, rng, apart), acquisition)
+                self._keep(Grower(codes, n_classes, first, acquisition, parameters, rng, apart).run(rows), acquisition)
             else:
                 self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
         self._evaluation: tuple[Evaluation | None] | None = None
@@ -458,7 +458,7 @@ class BaseExMLClassifier:
             rng.bit_generator.state = state
             acquisition = AcquisitionManager(oracle, len(X), self.budget_)
             changed = parameters.replace(theta=theta, exploration_theta=theta)
-            growth = grow(X, y, len(self.classes_), first, acquisition, changed, rng)
+            growth = Grower(y, len(self.classes_), first, acquisition, changed, rng).run(X)
             self._keep(growth, acquisition)
             runs.append((theta, self.score(test.X, test.classes, test.oracle), growth, acquisition))
         best = max(runs, key=lambda run: run[1])
