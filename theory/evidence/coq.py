@@ -20,8 +20,8 @@ def read_library() -> dict[str, dict[str, Any]]:
     Returns
     -------
     dict
-        ``statement`` is what Coq prints for the compiled theorem, ``uses`` lists the theorems in its proof, ``instance``
-        is a closed instance whose hypotheses are proved.
+        ``statement`` is what Coq prints for the compiled theorem, ``uses`` lists the theorems in its proof,
+        ``instance`` is a closed instance whose hypotheses are proved.
     """
     text = (files("theory") / "coq" / "library.json").read_text(encoding="utf-8")
     library: dict[str, dict[str, Any]] = json.loads(text)
