@@ -23,7 +23,7 @@ from simulations._pool_bounds import ArmBound, bounds_of, match_classical
 from theory import BoundProblem
 from theory.classical import CLASSICAL
 from theory.paper import Strategy
-from theory.versions import VERSIONS
+from theory.versions import VERSIONS, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,15 @@ class Panel:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Names of the bounds that apply, from the paper's to the sharpest, then the classical ones and plug-ins."""
+        """Names of the upper bounds that apply, from the paper's to the sharpest, then classical ones and plug-ins."""
+        return tuple(name for name in self._applying() if kind_of(name) == "upper")
+
+    @property
+    def lower_versions(self) -> tuple[str, ...]:
+        """Names of the lower bounds that apply: references to draw, which no strategy is judged by."""
+        return tuple(name for name in self._applying() if kind_of(name) == "lower")
+
+    def _applying(self) -> tuple[str, ...]:
         problem = self.problem
         own = () if problem is None else tuple(name for name in VERSIONS if not problem.declined(name, self.kind))
         return (*own, *(bound.name for bound in self.curves))

@@ -10,8 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-__all__ = ["CLASSICAL", "ClassicalBound", "SubGaussianArms", "find_bounds"]
+__all__ = ["CLASSICAL", "ClassicalBound", "Kind", "SubGaussianArms", "find_bounds"]
+
+Kind: TypeAlias = Literal["upper", "lower"]
+"""Whether a failure probability is at most or at least a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ class ClassicalBound:
         Where it is proved.
     allows_ties : bool
         Whether several arms may be best.
+    kind : {"upper", "lower"}
+        Whether the failure probability is at most or at least the value.
     """
 
     name: str
@@ -130,6 +136,7 @@ class ClassicalBound:
     function: Callable[[float, SubGaussianArms], float]
     source: str
     allows_ties: bool = False
+    kind: Kind = "upper"
 
 
 #: By name. The first four have the rounding that is proved: whole pulls, and L = ceil(log2 K) for any K.
