@@ -236,7 +236,7 @@ class Panel:
 
     def launch_budget(self, version: str) -> int | None:
         """Find the smallest budget that meets the launch condition; other bounds have none."""
-        if self._find_curve(version) is not None or self.problem is None:
+        if self.problem is None or version not in VERSIONS or not VERSIONS[version].formula:
             return None
         return self.problem.launch_budget(version, self.kind)
 
@@ -270,7 +270,7 @@ def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -
         panel = replace(panel, certificates=own)
         if isinstance(bounds, str):
             known = not study.missing_plugin(cells[first]) and isinstance(study.pool(cells[first]), ParametricPool)
-            reason = f"no bound covers {panel.title} on these arms" if known else bounds
+            reason = "no bound covers this strategy on these arms" if known else bounds
             panels.append(replace(panel, reason="" if panel.arm_bounds else reason))
         else:
             panels.append(replace(panel, kind=bounds[0], problem=bounds[1]))

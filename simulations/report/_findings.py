@@ -23,6 +23,7 @@ from simulations.panels import (
     name_bound,
     needed_in_simulation,
 )
+from theory.classical import CLASSICAL
 from theory.versions import VERSIONS
 
 QUESTION = f"How much budget does a strategy need to miss the best arm in at most {TARGET:.0%} of all trials?"
@@ -156,7 +157,7 @@ def write_needs(needs: Needs, target: float = TARGET) -> str:
 def _write_bound(version: str) -> str:
     """Name a bound in a sentence."""
     name = name_bound(version)
-    return name if "bound" in name else f"{name} bound"
+    return f"{name} bound" if version in CLASSICAL and "bound" not in name else name
 
 
 def _whose(version: str) -> str:

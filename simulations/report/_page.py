@@ -195,11 +195,15 @@ def _describe_groups(result: StudyResult, panels: Sequence[Panel]) -> list[dict[
     described, repeated = [], 0
     for group in group_panels(panels).values():
         repeated += len(group)
+        reasons: dict[str, list[str]] = {}
+        for panel in group:
+            if panel.reason:
+                reasons.setdefault(panel.reason, []).append(panel.title)
         described.append(
             {
                 "place": group[0].place,
                 "arms": _describe_arms(result, group[0]),
-                "reasons": list(dict.fromkeys(panel.reason for panel in group if panel.reason)),
+                "reasons": [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()],
                 "chart": make_chart(group),
                 "cells": tabulate_cells(group),
                 "allocation": _describe_allocation(result, group, repeat=repeated <= MAX_REPEATED_PANELS),
