@@ -146,7 +146,7 @@ def make_page(schema: dict[str, Any]) -> str:
     least, most, number = map(_format_limit, (MIN_MONEY, MAX_MONEY, MAX_NUMBER))
     limits = (
         f'Money is a number or an exact decimal text such as `"0.1"`, from {least} to {most}. Unless stated otherwise, '
-        f"numbers are at most {number} in size, lists have at most {MAX_LIST:,} entries, and texts {MAX_NAME} characters."
+        f"numbers are at most {number} in size, lists have at most {MAX_LIST:,} entries, texts {MAX_NAME} characters."
     )
     parts = [reference["head"].strip(), limits]
     for section in reference["section"]:
