@@ -21,7 +21,7 @@ _CODE_OR_MATH = re.compile(
 #: Bars and slashes, which browsers space like relations.
 _WIDE_OPERATOR = re.compile(r"<mo(?: stretchy=\"false\")?>(&#x0007C;|&#x0002F;)</mo>")
 #: Letters of LaTeX above which an inline formula scrolls on narrow screens.
-MAX_INLINE = 60
+MAX_INLINE = 40
 _PLACEHOLDER = "zqmath{:d}zq"
 
 
