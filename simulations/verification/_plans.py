@@ -81,7 +81,7 @@ def count_needed_trials(bound: float, alpha: float, most: int) -> int:
 
     Examples
     --------
-    >>> enough_trials(0.1, 1e-6, 10**6)
+    >>> count_needed_trials(0.1, 1e-6, 10**6)
     514
     """
     if not 0 < bound < 1:

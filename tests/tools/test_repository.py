@@ -46,9 +46,17 @@ def test_few_vague_variables() -> None:
     assert details["public functions without docstring"] == []
 
 
-def test_size_of_the_glossary(terms: list[str]) -> None:
+def test_the_glossary_is_short_and_sorted(terms: list[str]) -> None:
     assert 0 < len(terms) <= MAX_TERMS
-    assert len({term.lower() for term in terms}) == len(terms), "every term is defined once"
+    assert terms == sorted({term.lower(): term for term in terms}.values(), key=str.lower), "every term is defined once"
+    meanings = re.findall(r"^\| [^|]+ \| (.+) \|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)[1:]
+    assert [meaning for meaning in meanings if not meaning.endswith(".")] == []
+
+
+def test_sizes_of_documents() -> None:
+    values, _ = measure_words.measure_pages(ROOT)
+    assert values["words of README.md"] <= 900
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()) <= 600
 
 
 def test_every_term_is_used_outside_the_glossary(terms: list[str]) -> None:
