@@ -22,7 +22,7 @@ from tests.docs.pages import DOCS, README, find_blocks, find_files, read, run_co
     ("page", "number"),
     [
         (README, 6),
-        (DOCS / "tutorial" / "first-steps.md", 15),
+        (DOCS / "tutorial" / "first-steps.md", 9),
         (DOCS / "how-to" / "running-studies.md", 6),
         (DOCS / "explanation" / "simulation-modes.md", 4),
         (DOCS / "explanation" / "testing-bounds.md", 4),
