@@ -74,10 +74,10 @@ def at_the_stop(trials: int) -> Iterator[Line]:
     for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
         pool = ParametricPool.bernoulli(means, direction="minimise")
         for name in SURE:
-            found = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
-            assert found.confident is not None
-            wrong = int((found.failures([0]) & found.confident).sum())
-            note = f"sure in {found.confident.mean():.1%}, mean money {found.spent_units.mean():,.0f}; "
+            batch = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
+            assert batch.confident is not None
+            wrong = int((batch.failures([0]) & batch.confident).sum())
+            note = f"sure in {batch.confident.mean():.1%}, mean money {batch.spent_units.mean():,.0f}; "
             note += judge(wrong, trials, DELTA).outcome
             yield Line(
                 f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
@@ -114,11 +114,11 @@ def easy_pools(trials: int) -> Iterator[Line]:
     while hard.explore_many("uniform_allocation", budget, trials, n_jobs=2).failures([0]).mean() > DELTA:
         budget = int(budget * 1.1)
     for name in SURE:
-        found = easy.explore_many(by_name(name), 10**6, trials, n_jobs=2)
-        note = f"fixed budget {budget}, failures {found.failures([0]).mean():.4f}"
+        batch = easy.explore_many(by_name(name), 10**6, trials, n_jobs=2)
+        note = f"fixed budget {budget}, failures {batch.failures([0]).mean():.4f}"
         yield Line(
             f"fixed budget for gap 0.1 over money of {name} at gap 0.5",
-            budget / found.spent_units.mean(),
+            budget / batch.spent_units.mean(),
             4.0,
             True,
             note,
@@ -158,8 +158,8 @@ def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator
         once = np.array([np.bincount(line, minlength=pool.n_rows) for line in part], dtype=np.int32)
         leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
         assert pool.judge is not None
-        found = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
-        lower = found.value - half_widths(found, LEVEL)
+        result = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
+        lower = result.value - half_widths(result, LEVEL)
         truth = risks[None] - risks[leader][:, None]
         other = np.arange(pool.n_arms) != leader[:, None]
         held += int(np.all((lower <= truth + 1e-12) | ~other, axis=1).sum())
@@ -208,11 +208,11 @@ def rows_for_a_proof(trials: int) -> Iterator[Line]:
     yield Line("rows per arm until a proof, anytime (median, default pool)", float(np.median(reached)), 650.0)
     for rows in range(250, 650, 20):
         pairings = np.array([rng.permutation(rows) for _ in range(64)])
-        found = [
+        alls = [
             all(paired_log_wealth(grams[best], grams[v], y, line[:rows], pairings) >= bar for v in rivals)
             for line in drawn[: max(20, trials // 5)]
         ]
-        if np.mean(found) >= 0.5:
+        if np.mean(alls) >= 0.5:
             yield Line("rows per arm for a proof, fixed number (median, default pool)", rows, 450.0)
             return
 
@@ -238,15 +238,15 @@ def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[
     for trial in range(trials):
         drawn = rng.choice(len(y), rows, replace=False)
         for k in range(2):
-            points, others = (np.hstack([one.X, one.candidates[k].values]) for one in (source, fresh))
+            points, others = (np.hstack([loss.X, loss.candidates[k].values]) for loss in (source, fresh))
             model, held = fit(points[drawn], one_hot(y[drawn], 2))
             losses[trial, k] = brier(normalise(held), y[drawn])
             risks[trial, k] = brier(normalise(model.predict(others)), y_fresh).mean()
     truth = risks.mean(axis=0)
     held_up = wrong = 0
-    for one in losses:
-        chosen = int(one.mean(axis=1).argmin())
-        said = report_selection("a", [Pair("b", one[chosen], one[1 - chosen])], LEVEL).comparisons[0]
+    for loss in losses:
+        chosen = int(loss.mean(axis=1).argmin())
+        said = report_selection("a", [Pair("b", loss[chosen], loss[1 - chosen])], LEVEL).comparisons[0]
         apart = truth[1 - chosen] - truth[chosen]
         held_up += said.at_least <= apart
         wrong += said.excluded and apart < 0.0
@@ -257,22 +257,22 @@ def tables(trials: int) -> Iterator[Line]:
     """The same on tables; wine and exclusive were not looked at when the error was chosen."""
     for name in SOURCES:
         for rows in (40, 60):
-            found = measured(name, rows, trials, LEVEL)
+            result = measured(name, rows, trials, LEVEL)
             label = f"held-out losses, table {name}, {rows} rows"
-            yield Line(f"coverage of the approximate limits, {label}", found.covered, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}", found.wrong, DELTA, note=f"sure in {found.confident:.1%}")
+            yield Line(f"coverage of the approximate limits, {label}", result.covered, 0.94, at_least=True)
+            yield Line(f"  sure and wrong, {label}", result.wrong, DELTA, note=f"sure in {result.confident:.1%}")
 
 
 def later_rows(trials: int) -> Iterator[Line]:
     """Rows until bets on later rows prove the best candidate against all others, and how often they exclude it."""
     for label in ("default", "spread"):
         angles = POOLS[label][0]
-        found = [_proof_by_later_rows(angles, trial) for trial in range(trials)]
-        rows = float(np.median([one for one, _ in found]))
+        values = [_proof_by_later_rows(angles, trial) for trial in range(trials)]
+        rows = float(np.median([entry for entry, _ in values]))
         promised = 225.0 if label == "default" else None
         yield Line(f"rows per arm until a proof by later rows ({label}, median of {trials})", rows, promised)
         yield Line(
-            f"  the best one is excluded by a proof, {label}", float(np.mean([wrong for _, wrong in found])), DELTA
+            f"  the best one is excluded by a proof, {label}", float(np.mean([wrong for _, wrong in values])), DELTA
         )
 
 
@@ -281,10 +281,10 @@ def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, boo
     population = make_synthetic(300, angles=angles, rng=1000 + seed)
     order = np.random.default_rng(seed).permutation(len(population.y))
     y, bar = (population.y > 0).astype(np.int64), float(np.log((len(angles) - 1) / DELTA))
-    points = [np.hstack([population.X, one.values]) for one in population.candidates]
+    points = [np.hstack([population.X, candidate.values]) for candidate in population.candidates]
     for rows in (80, 120, 160, 240, 320, 480):
-        some = order[:rows]
-        *others, best = (later_row_losses(KernelFitter(), one[some], y[some], 2) for one in points)
+        sample = order[:rows]
+        *others, best = (later_row_losses(KernelFitter(), candidate[sample], y[sample], 2) for candidate in points)
         if any(proven_limit(best - other, bar) is not None for other in others):
             return float(rows), True
         if all(proven_limit(other - best, bar) is not None for other in others):
@@ -302,18 +302,18 @@ def race(trials: int) -> Iterator[Line]:
     assert budget is not None
     practice = int(budget)
     for name in SURE:
-        found = pool.explore_many(by_name(name), 2048, trials)
-        wrong = (found.failures(pool.best_arms()) & found.confident).mean()
-        note = f"practice {practice}, mean {found.spent_units.mean():.0f}, "
-        note += f"sure {found.confident.mean():.1%}, wrongly {wrong:.2%}"
+        batch = pool.explore_many(by_name(name), 2048, trials)
+        wrong = (batch.failures(pool.best_arms()) & batch.confident).mean()
+        note = f"practice {practice}, mean {batch.spent_units.mean():.0f}, "
+        note += f"sure {batch.confident.mean():.1%}, wrongly {wrong:.2%}"
         promised = 4.0 if name == "successive_elimination" else None
-        ratio = found.spent_units.mean() / practice
+        ratio = batch.spent_units.mean() / practice
         yield Line(f"money of {name} over practice, default pool", ratio, promised, note=note)
     for label in ("near tie 70/90", "near tie 80/90"):
         tie = feature_pool(*POOLS[label])
-        found = tie.explore_many(by_name("successive_elimination"), 2048, trials)
+        batch = tie.explore_many(by_name("successive_elimination"), 2048, trials)
         yield Line(
-            f"sure and wrong, racing, {label}", float((found.failures(tie.best_arms()) & found.confident).mean()), DELTA
+            f"sure and wrong, racing, {label}", float((batch.failures(tie.best_arms()) & batch.confident).mean()), DELTA
         )
 
 

@@ -36,8 +36,8 @@ def swapped() -> Source:
 def digits() -> Source:
     """Three, five or eight, by one of three lines of the picture."""
     data = load_digits()
-    some = np.isin(data.target, [3, 5, 8])
-    Z, y = data.data[some], np.searchsorted([3, 5, 8], data.target[some])
+    result = np.isin(data.target, [3, 5, 8])
+    Z, y = data.data[result], np.searchsorted([3, 5, 8], data.target[result])
     return Z[:, :8], y, [Z[:, 16:24], Z[:, 24:32], Z[:, 32:40]]
 
 
@@ -84,12 +84,12 @@ class Held:
 def measured(name: str, rows: int, trials: int, level: float = 0.95) -> Held:
     """Draw rows, choose the candidate with the least held-out loss, and hold its limits against the truth."""
     X, y, candidates = SOURCES[name]()
-    points = [np.ascontiguousarray(np.hstack([X, one]), dtype=np.float64) for one in candidates]
+    points = [np.ascontiguousarray(np.hstack([X, candidate]), dtype=np.float64) for candidate in candidates]
     rng = np.random.default_rng(rows)
-    found = [_trial(points, y, rows, rng) for _ in range(trials)]
-    truth = np.mean([risks for _, risks in found], axis=0)
-    told = np.array([_held(losses, truth, level) for losses, _ in found])
-    return Held(*(float(one) for one in told.mean(axis=0)))
+    result = [_trial(points, y, rows, rng) for _ in range(trials)]
+    truth = np.mean([risks for _, risks in result], axis=0)
+    answer = np.array([_held(losses, truth, level) for losses, _ in result])
+    return Held(*(float(candidate) for candidate in answer.mean(axis=0)))
 
 
 def _trial(
@@ -100,17 +100,17 @@ def _trial(
     drawn, fresh = order[:rows], order[rows : rows + FRESH]
     fit, n_classes = KernelFitter(), int(y.max()) + 1
     losses, risks = [], []
-    for one in points:
-        model, held = fit(np.ascontiguousarray(one[drawn]), one_hot(y[drawn], n_classes))
+    for point in points:
+        model, held = fit(np.ascontiguousarray(point[drawn]), one_hot(y[drawn], n_classes))
         losses.append(brier(normalise(held), y[drawn]))
-        risks.append(float(brier(normalise(model.predict(one[fresh])), y[fresh]).mean()))
+        risks.append(float(brier(normalise(model.predict(point[fresh])), y[fresh]).mean()))
     return losses, np.array(risks)
 
 
 def _held(losses: list[FloatArray], truth: FloatArray, level: float) -> tuple[bool, bool, bool]:
-    chosen = int(np.argmin([one.mean() for one in losses]))
-    pairs = [Pair(str(k), losses[chosen], one) for k, one in enumerate(losses) if k != chosen]
+    chosen = int(np.argmin([entry.mean() for entry in losses]))
+    pairs = [Pair(str(k), losses[chosen], entry) for k, entry in enumerate(losses) if k != chosen]
     said = report_selection(str(chosen), pairs, level).comparisons
-    covered = all(one.at_least <= truth[int(one.name)] - truth[chosen] for one in said)
-    sure = all(one.excluded for one in said)
+    covered = all(entry.at_least <= truth[int(entry.name)] - truth[chosen] for entry in said)
+    sure = all(entry.excluded for entry in said)
     return covered, sure, sure and chosen != int(truth.argmin())

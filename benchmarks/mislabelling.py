@@ -46,9 +46,14 @@ def drawn(task: Situation, rows: int, seed: int) -> tuple[FloatArray, IntArray, 
     rng = np.random.default_rng([seed, 7])
     names = list(task.candidates)
     chosen = [names[i] for i in rng.permutation(len(names))[: 1 + seed % 3]]
-    some = rng.permutation(len(task.y))[:rows]
-    train = np.hstack([task.X, *(task.candidates[name] for name in chosen)])[some]
-    return train, task.y[some], task.unseen[some], np.hstack([task.X_test, *(task.test[name] for name in chosen)])
+    permutation = rng.permutation(len(task.y))[:rows]
+    train = np.hstack([task.X, *(task.candidates[name] for name in chosen)])[permutation]
+    return (
+        train,
+        task.y[permutation],
+        task.unseen[permutation],
+        np.hstack([task.X_test, *(task.test[name] for name in chosen)]),
+    )
 
 
 def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[FloatArray, ...]]]:
@@ -66,15 +71,15 @@ def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[
                         yield (known, name, rows), label_noise_of(known, first), (train, y, test, task.truth)
                         ours, theirs = true < known, task.truth < known
                         if name == "fair" and len(np.unique(y[ours])) == known:
-                            told = (train[ours], y[ours], test[theirs], task.truth[theirs])
-                            yield (known, NONE, rows), uniform_noise(known), told
+                            result = (train[ours], y[ours], test[theirs], task.truth[theirs])
+                            yield (known, NONE, rows), uniform_noise(known), result
 
 
 def judged(law: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, truth: IntArray) -> list[float]:
     """Estimate, whether it leaves the law open, accuracies with the true law, the fair die, the estimate."""
     known = len(law)
     fit = make_fitter("mean", len(y), 0)
-    layers = [fit_em(fit, train, y, known, one) for one in (law, uniform_noise(known), None)]
+    layers = [fit_em(fit, train, y, known, value) for value in (law, uniform_noise(known), None)]
     estimate = layers[-1].label_noise
     assert estimate is not None
     low, high = estimate.range
@@ -92,17 +97,17 @@ def main() -> None:
     given = parser.parse_args()
     if not there():
         print(HINT)
-    found: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
+    result: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
     with one_thread():
         for key, law, rows in cases(given.seeds):
-            found[key].append(judged(law, *rows))
+            result[key].append(judged(law, *rows))
     print("| known classes | first label | rows | runs | estimate | left open | true law | fair die | estimate |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for (known, name, rows), lines in sorted(found.items()):
+    for (known, name, rows), lines in sorted(result.items()):
         share, left_open, *accuracies = np.mean(lines, axis=0)
         seen = "- | -" if name == NONE else f"{share:.0%} | {left_open:.0%}"
         print(f"| {known} | {name} | {rows} | {len(lines)} | {seen} | {' | '.join(f'{a:.1%}' for a in accuracies)} |")
-    covered = np.mean([line[1] for key, lines in found.items() if key[1] != NONE for line in lines])
+    covered = np.mean([line[1] for key, lines in result.items() if key[1] != NONE for line in lines])
     print(f"\nThe true share is left open in {covered:.0%} of all runs with a hidden class.")
 
 

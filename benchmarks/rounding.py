@@ -26,9 +26,9 @@ def main() -> None:
     print("|---|---|---|---|")
     total, worst = 0, -np.inf
     for index, check in enumerate(CHECKS):
-        found = compare(check, each, np.random.default_rng([options.seed, index]))
-        total, worst = total + found.points, max(worst, found.worst)
-        print(f"| `{found.name}` | {found.points:,} | {found.below:,} | {found.worst:.3f} |", flush=True)
+        result = compare(check, each, np.random.default_rng([options.seed, index]))
+        total, worst = total + result.points, max(worst, result.worst)
+        print(f"| `{result.name}` | {result.points:,} | {result.below:,} | {result.worst:.3f} |", flush=True)
     seconds = time.process_time() - start
     print(f"\n{total:,} points, largest share {worst:.3f}, {seconds:.0f} s of processor time.")
 

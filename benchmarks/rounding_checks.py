@@ -223,12 +223,12 @@ def compare(check: Check, count: int, rng: np.random.Generator) -> Deficit:
             value = float(floats[index])
             if not np.isfinite(value):
                 continue
-            one = {name: column[index].item() for name, column in points.items()}
-            exact = check.exact({name: ball(number) for name, number in one.items()})
+            by_name = {name: column[index].item() for name, column in points.items()}
+            exact = check.exact({name: ball(number) for name, number in by_name.items()})
             # The upper end of the ball: rounding of the balls counts against the float.
             deficit = float((exact - ball(value)).upper())
             share = deficit / (UNIT * (1 + abs(value) + float(sizes[index])))
             seen, below = seen + 1, below + (deficit > 0)
             if share > worst:
-                worst, where = share, one
+                worst, where = share, by_name
     return Deficit(check.name, seen, worst, where, below)

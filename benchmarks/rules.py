@@ -72,9 +72,9 @@ def line(pair: Pair, trials: int, looped: int, repeats: int) -> tuple[str, bool]
     for turn in range(repeats):
         ours.append(timed(lambda turn=turn: _missed(pair, range(turn * trials, (turn + 1) * trials))))
         theirs.append(timed(lambda: sum(pair.loop(MEANS, BUDGET, rng) != 0 for _ in range(looped))))
-    fast, slow = (number / min(one for one, _ in found) for number, found in ((trials, ours), (looped, theirs)))
+    fast, slow = (number / min(entry for entry, _ in result) for number, result in ((trials, ours), (looped, theirs)))
     sizes = repeats * trials, repeats * looped
-    failed = sum(one for _, one in ours), sum(one for _, one in theirs)
+    failed = sum(entry for _, entry in ours), sum(entry for _, entry in theirs)
     (low, high), (other_low, other_high) = (
         clopper_pearson(times, number, 1.0 - ALARM / (2 * len(PAIRS)))
         for times, number in zip(failed, sizes, strict=True)

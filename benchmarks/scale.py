@@ -78,10 +78,10 @@ def one_size(m: int) -> dict[str, float]:
     ours = RejectionClassifier(theta=THETA, C_h=C, C_g=C)
     before = peak()
     _, cpu, wall = timed(lambda: ours.fit(X, y))
-    found = {"cpu": cpu, "wall": wall, "memory": peak(), "added": peak() - before}
+    by_name = {"cpu": cpu, "wall": wall, "memory": peak(), "added": peak() - before}
     solution = ours.solution_
     rank = solution.rank
-    found |= {
+    by_name |= {
         "rank": rank or 0,
         "gap": solution.gap / solution.objective,
         "accuracy": ours.score(test, truth),
@@ -92,16 +92,16 @@ def one_size(m: int) -> dict[str, float]:
         Nystroem(gamma=1.0 / ours.gamma_, n_components=parts, random_state=0),
         LinearSVC(C=1.0 / (8.0 * C), loss="hinge", random_state=0),
     )
-    _, found["peer"], _ = timed(lambda: peer.fit(X, y))
-    found["peer_accuracy"] = peer.score(test, truth)
+    _, by_name["peer"], _ = timed(lambda: peer.fit(X, y))
+    by_name["peer_accuracy"] = peer.score(test, truth)
     if m == 10_000:
         svc = SVC(C=1.0 / (8.0 * C), gamma=1.0 / ours.gamma_)
-        _, found["svc"], _ = timed(lambda: svc.fit(X, y))
-        found["svc_accuracy"] = svc.score(test, truth)
+        _, by_name["svc"], _ = timed(lambda: svc.fit(X, y))
+        by_name["svc_accuracy"] = svc.score(test, truth)
         few = RejectionClassifier(theta=THETA, C_h=C, C_g=C, rank=FEW)
-        _, found["few"], _ = timed(lambda: few.fit(X, y))
-        found["few_accuracy"] = few.score(test, truth)
-    return found
+        _, by_name["few"], _ = timed(lambda: few.fit(X, y))
+        by_name["few_accuracy"] = few.score(test, truth)
+    return by_name
 
 
 def in_a_process(m: int) -> dict[str, float]:
@@ -227,11 +227,11 @@ def main() -> None:
             flush=True,
         )
         if "svc" in row:
-            found = row
+            result = row
     print(
-        f"\nSVC at 10,000 rows takes {found['svc'] / found['cpu']:.1f} times our time (its accuracy "
-        f"{100 * found['svc_accuracy']:.1f} %), and {found['svc'] / found['few']:.1f} times that of rank {FEW} "
-        f"({100 * found['few_accuracy']:.1f} %)."
+        f"\nSVC at 10,000 rows takes {result['svc'] / result['cpu']:.1f} times our time (its accuracy "
+        f"{100 * result['svc_accuracy']:.1f} %), and {result['svc'] / result['few']:.1f} times that of rank {FEW} "
+        f"({100 * result['few_accuracy']:.1f} %)."
     )
     kept = [k for k, m in enumerate(sizes) if m <= 100_000]
     exponent = np.polyfit(np.log(np.array(sizes)[kept]), np.log(np.array(times)[kept]), 1)[0]

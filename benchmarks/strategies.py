@@ -139,9 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials, fewer repeats")
     options = parser.parse_args(arguments)
     table = measure(options.quick)
-    for one in table:
-        sys.stdout.write(one.line() + "\n")
-    return int(any(one.promised is not None and one.per_second < one.promised for one in table))
+    for entry in table:
+        sys.stdout.write(entry.line() + "\n")
+    return int(any(entry.promised is not None and entry.per_second < entry.promised for entry in table))
 
 
 if __name__ == "__main__":

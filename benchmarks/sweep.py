@@ -97,12 +97,12 @@ def run(family: Family, problems: int, seed: int) -> tuple[int, int, float, list
     worst, seeds = 0.0, list[int]()
     while solved < problems:
         rng = np.random.default_rng([seed, solved])
-        one = family(rng)
-        m, size = len(one.y), min(BATCH, problems - solved)
+        result = family(rng)
+        m, size = len(result.y), min(BATCH, problems - solved)
         bought = rng.integers(m // 4, 2 * m)
         counts = rng.multinomial(bought, np.full(m, 1.0 / m), size=size)
-        found = solve_batch(one.gram, one.y, one.theta, counts, tol=TOL, **one.form)  # type: ignore[arg-type]
-        relative = found.gap / np.maximum(1.0, found.objective)
+        batch = solve_batch(result.gram, result.y, result.theta, counts, tol=TOL, **result.form)  # type: ignore[arg-type]
+        relative = batch.gap / np.maximum(1.0, batch.objective)
         short += int(np.sum(relative > TOL))
         if np.any(relative > TOL):
             seeds.append(solved)

@@ -195,9 +195,9 @@ def ocba(means: list[float], budget: int, rng: np.random.Generator) -> int:
         gaps = [value - score[leader] for value in score]
         least = max(max(gaps), 1e-12) * 1e-4
         share = [0.0 if arm == leader else 1.0 / max(gap, least) ** 2 for arm, gap in enumerate(gaps)]
-        share[leader] = math.sqrt(sum(one**2 for one in share))
-        behind = [one / n for one, n in zip(share, arms.pulls, strict=True)]
-        arms.pull(arms.pick([-one for one in behind]), left // rounds)
+        share[leader] = math.sqrt(sum(entry**2 for entry in share))
+        behind = [entry / n for entry, n in zip(share, arms.pulls, strict=True)]
+        arms.pull(arms.pick([-entry for entry in behind]), left // rounds)
         left -= left // rounds
     return min(range(number), key=arms.rank)
 

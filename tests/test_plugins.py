@@ -111,7 +111,7 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
         assert [strategy for strategy, _ in judged] == ["Final(share=0.4)"] * 2
         assert judged[0][1] == "vacuous"
         assert judged[1][1] in ("undecided", "consistent")
-        (kept,) = [one for one in result.store.plugins if one["group"] == "exml_sim.strategies"]
+        (kept,) = [plugin for plugin in result.store.plugins if plugin["group"] == "exml_sim.strategies"]
         assert kept["version"] == "none"
         assert len(kept["digest"]) == 64
     plan = CliRunner().invoke(cli, ["plan", "--store", str(out / "study.sqlite"), "--trust", "--json"])
@@ -166,10 +166,10 @@ def test_a_bound_that_speaks_where_failures_are_counted_is_in_the_findings(folde
     assert "union (plug-in) divided by" in (tmp_path / "again.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", plugins=[folder / "my_rules.py"]) as result:
         panels = make_panels(result)
-        found = " ".join(write_findings(result, panels))
-        silent = " ".join(write_findings(result, [replace(one, cells=one.cells[1:]) for one in panels]))
-    assert "union (plug-in) divided by" in found
-    assert "No failure was seen where" not in found
+        outcome = " ".join(write_findings(result, panels))
+        silent = " ".join(write_findings(result, [replace(panel, cells=panel.cells[1:]) for panel in panels]))
+    assert "union (plug-in) divided by" in outcome
+    assert "No failure was seen where" not in outcome
     assert "could not have refuted one" in silent
 
 
@@ -352,7 +352,7 @@ def test_what_an_earlier_run_stored_is_kept(folder: Path, tmp_path: Path) -> Non
     with pytest.raises(PluginError, match=r"too many; .* kept"):
         run(study_of(folder), store=path, progress=False, n_jobs=1, block=50)
     with StudyResult.open(path) as result:
-        assert all(one.trials >= 50 for one in result.summary())
+        assert all(entry.trials >= 50 for entry in result.summary())
 
 
 def installed(tmp_path: Path, version: str = "1.2") -> Path:
@@ -412,10 +412,10 @@ def test_packages_announce_themselves(tmp_path: Path, monkeypatch: pytest.Monkey
         }
     )  # fmt: skip
     with run(study, progress=False, n_jobs=1) as result:
-        assert [one.pool for one in result.summary()] == ["pair", "grown"]
-        assert [one.score for one in result.summary()] == ["", "careful C 1:1 (sum), theta 0.3"]
-        assert {one["version"] for one in result.store.plugins} == {"1.2"}
-        assert len({one["digest"] for one in result.store.plugins}) == 1
+        assert [entry.pool for entry in result.summary()] == ["pair", "grown"]
+        assert [entry.score for entry in result.summary()] == ["", "careful C 1:1 (sum), theta 0.3"]
+        assert {entry["version"] for entry in result.store.plugins} == {"1.2"}
+        assert len({entry["digest"] for entry in result.store.plugins}) == 1
     for name in [name for name in sys.modules if name.startswith("their_rules")]:
         del sys.modules[name]
 

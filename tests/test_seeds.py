@@ -63,13 +63,13 @@ def first_words(count):
 
 
 def test_words_of_consecutive_trials_are_flat_and_uncorrelated():
-    found = first_words(40_000)
+    result = first_words(40_000)
     for shift in (0, 24, 56):
-        assert flat_p_value(((found >> np.uint64(shift)) & np.uint64(255)).astype(int), 256) > ALARM
-    uniform = found / 2.0**64
+        assert flat_p_value(((result >> np.uint64(shift)) & np.uint64(255)).astype(int), 256) > ALARM
+    uniform = result / 2.0**64
     assert stats.kstest(uniform, "uniform").pvalue > ALARM
     assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(ALARM / 2)
-    pairs = (found[:-1:2] >> np.uint64(60)) * np.uint64(16) + (found[1::2] >> np.uint64(60))
+    pairs = (result[:-1:2] >> np.uint64(60)) * np.uint64(16) + (result[1::2] >> np.uint64(60))
     assert flat_p_value(pairs.astype(int), 256) > ALARM
 
 

@@ -16,7 +16,7 @@ from exml_sim.cli import _BLAS_THREADS
 
 
 def used() -> list[int]:
-    return [one["num_threads"] for one in threadpool_info()]
+    return [entry["num_threads"] for entry in threadpool_info()]
 
 
 def test_one_thread_inside_and_as_many_as_before_outside() -> None:

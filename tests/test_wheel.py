@@ -75,8 +75,8 @@ def test_types_and_data_are_inside(unpacked: Path) -> None:
 
 
 def test_the_main_study_runs_outside_the_repository(unpacked: Path, tmp_path: Path) -> None:
-    found = run(unpacked, tmp_path, "-c", "import exml_sim, theory, simulations; print(exml_sim.__file__)")
-    assert Path(found.strip()).is_relative_to(unpacked)
+    result = run(unpacked, tmp_path, "-c", "import exml_sim, theory, simulations; print(exml_sim.__file__)")
+    assert Path(result.strip()).is_relative_to(unpacked)
     assert "study" in run(unpacked, tmp_path, "-m", "exml_sim", "--help")
     out = run(unpacked, tmp_path, "-c", STUDY, "study", "--quick", "--quiet", "--out", "out")
     assert "paper's bound" in out

@@ -43,7 +43,7 @@ def limit_risk(accepted: int, wrong: int, rows: int, theta: float, delta: float,
     Examples
     --------
     >>> round(limit_risk(150, 6, 300, 0.1, 0.05), 4)
-    0.0999
+    0.0988
     """
     level = _check(accepted, wrong, rows, theta, delta, models)
     return theta * (1.0 - clopper_pearson(accepted, rows, level)[0]) + clopper_pearson(wrong, rows, level)[1]
@@ -58,7 +58,7 @@ def limit_mean_risk(accepted: int, wrong: int, rows: int, theta: float, delta: f
     Examples
     --------
     >>> round(limit_mean_risk(150, 6, 300, 0.1, 0.05), 4)
-    0.1064
+    0.1133
     """
     level = _check(accepted, wrong, rows, theta, delta, models)
     rejected = _upper_mean(rows - accepted, rows, level)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("exml_sim", "theory", "simulations")
+OTHER_CODE = ("tests", "benchmarks", "fuzz", "tools")
 
 
-def list_code(root: Path, packages: tuple[str, ...] = PACKAGES) -> Iterator[tuple[str, str, str]]:
+def list_code(root: Path, packages: Sequence[str] = PACKAGES) -> Iterator[tuple[str, str, str]]:
     """Yield path, dotted name and text of every module of the packages."""
     for package in packages:
         for file in sorted((root / package).rglob("*.py")):
@@ -35,23 +37,30 @@ def list_missed(values: Mapping[str, float | None], targets: Mapping[str, float 
     return [name for name, value, target in pairs if target is not None and (value is None or value > target)]
 
 
-def format_report(
-    values: Mapping[str, float | None], targets: Mapping[str, float | None], details: Mapping[str, object]
-) -> str:
-    """Format values and targets side by side, then the details."""
+def print_report(
+    values: Mapping[str, float | None],
+    targets: Mapping[str, float | None],
+    details: Mapping[str, object],
+    options: argparse.Namespace,
+) -> int:
+    """Print values and targets side by side, then the details, or JSON; return the exit code."""
     missed = set(list_missed(values, targets))
-    lines = [f"{'measure':<38}{'value':>10}{'target':>10}"]
+    if options.json:
+        print(json.dumps({"values": values, "targets": targets, "details": details}, indent=2))
+        return int(options.strict and bool(missed))
+    print(f"{'measure':<38}{'value':>10}{'target':>10}")
     for name, value in values.items():
         target, shown = targets[name], "failed" if value is None else f"{value:,}"
         mark = "  missed" if name in missed else ""
-        lines.append(f"{name:<38}{shown:>10}{'-' if target is None else f'{target:,}':>10}{mark}")
+        print(f"{name:<38}{shown:>10}{'-' if target is None else f'{target:,}':>10}{mark}")
     for name, detail in details.items():
-        lines += ["", f"{name}:", *_format_detail(detail)]
-    return "\n".join(lines)
+        if detail:
+            print("\n".join(["", f"{name}:", *_format_detail(detail)]))
+    return int(options.strict and bool(missed))
 
 
 def _format_detail(detail: object) -> list[str]:
     if isinstance(detail, Mapping):
-        shown = {key: f"{value:,}" if isinstance(value, int) else ", ".join(value) for key, value in detail.items()}
-        return [f"  {key:<36} {value}" for key, value in shown.items()]
+        shown = {key: f"{value:,}" if isinstance(value, int) else value for key, value in detail.items()}
+        return [f"  {key:<36} {', '.join(v) if isinstance(v, list) else v}" for key, v in shown.items()]
     return [f"  {entry}" for entry in detail] if isinstance(detail, list) else [f"  {detail}"]

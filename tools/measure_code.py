@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from tools._measures import PACKAGES, format_report, list_code, list_missed, make_parser
+from tools._measures import PACKAGES, list_code, make_parser, print_report
 
 #: Largest allowed values: the size that two maintainers can read, as agreed for the first release.
 TARGETS: dict[str, float | None] = {
@@ -62,25 +63,10 @@ per_arm = [16]
 
 EXPLORE_OPTIONS = ("--label", "y", "--observed", "x", "--candidate", "a=a:1", "--candidate", "b=b:1", "--budget", "50%")
 
-#: Run a command as `python -m` does and write the modules of our packages that were loaded at its end.
-LOADED_SCRIPT = """
-import atexit, json, runpy, sys
-packages, out, module, *arguments = json.loads(sys.argv[1])
-def write():
-    names = sorted(name for name in sys.modules if name.partition(".")[0] in packages)
-    with open(out, "w", encoding="utf-8") as file:
-        json.dump(names, file)
-atexit.register(write)
-if arguments:
-    sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
-else:
-    __import__(module)
-"""
-
-#: Run a command and write, for every call of the block function, the files of our functions called inside it.
-TRACE_SCRIPT = """
-import json, os, runpy, sys, threading
+#: Run a command as `python -m` does. Write the modules of our packages that are loaded at its end and, for every call
+#: of the block function, the files of our functions called inside it.
+RUN_SCRIPT = """
+import atexit, json, os, runpy, sys, threading
 packages, out, root, block, module, *arguments = json.loads(sys.argv[1])
 folders = tuple(os.path.join(root, name) + os.sep for name in packages)
 blocks, calls, depth = [], [], 0
@@ -96,33 +82,26 @@ def profile(frame, event, argument):
             calls.clear()
     if depth and event == "call" and code.co_name != "<module>":
         calls.append(code.co_filename)
-sys.argv = [module, *arguments]
-threading.setprofile(profile)
-sys.setprofile(profile)
-try:
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
-finally:
+def write():
     sys.setprofile(None)
+    names = sorted(name for name in sys.modules if name.partition(".")[0] in packages)
     with open(out, "w", encoding="utf-8") as file:
-        json.dump(blocks, file)
+        json.dump([names, blocks], file)
+atexit.register(write)
+if block:
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+if arguments:
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+else:
+    __import__(module)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """Hold one parsed module.
-
-    Attributes
-    ----------
-    name
-        Dotted name; that of the package for an ``__init__.py``.
-    path
-        Path relative to the root, with forward slashes.
-    lines
-        Number of lines of the file.
-    tree
-        Its syntax tree.
-    """
+    """Hold one parsed module: dotted name (of the package for an ``__init__.py``), path from the root, lines, tree."""
 
     name: str
     path: str
@@ -130,14 +109,9 @@ class Module:
     tree: ast.Module
 
     @property
-    def is_package(self) -> bool:
-        """Tell whether the file is an ``__init__.py``."""
-        return self.path.endswith("__init__.py")
-
-    @property
     def package(self) -> str:
         """Return the name of the package that holds the module."""
-        return self.name if self.is_package else self.name.rpartition(".")[0]
+        return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
 
     @property
     def is_public(self) -> bool:
@@ -207,22 +181,22 @@ def _list_defined(statement: ast.stmt) -> list[tuple[str, str]]:
 
 def find_duplicate_classes(modules: Mapping[str, Module]) -> dict[str, list[str]]:
     """Find class names that more than one module defines at its top level."""
-    places: dict[str, list[str]] = {}
-    for module in modules.values():
-        names = {s.name for s in iterate_top_level(module.tree.body) if isinstance(s, ast.ClassDef)}
-        for name in sorted(names):
-            places.setdefault(name, []).append(module.path)
-    return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
+    classes = {
+        module.path: {s.name for s in iterate_top_level(module.tree.body) if isinstance(s, ast.ClassDef)}
+        for module in modules.values()
+    }
+    return _find_duplicates(classes)
 
 
 def find_duplicate_modules(modules: Mapping[str, Module]) -> dict[str, list[str]]:
     """Find file names of modules that occur in more than one folder; ``__init__`` and ``__main__`` do not count."""
-    places: dict[str, list[str]] = {}
-    for module in modules.values():
-        stem = Path(module.path).stem
-        if not stem.startswith("__"):
-            places.setdefault(stem, []).append(module.path)
-    return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
+    stems = {module.path: Path(module.path).stem for module in modules.values()}
+    return _find_duplicates({path: {stem} for path, stem in stems.items() if not stem.startswith("__")})
+
+
+def _find_duplicates(names: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    places = {name: [path for path in names if name in names[path]] for name in sorted(set().union(*names.values()))}
+    return {name: paths for name, paths in places.items() if len(paths) > 1}
 
 
 def build_import_graph(modules: Mapping[str, Module]) -> dict[str, set[str]]:
@@ -266,31 +240,30 @@ def find_longest_chain(graph: Mapping[str, set[str]]) -> list[str]:
 
 def list_loaded(root: Path, module: str, *arguments: str, packages: Sequence[str] = PACKAGES) -> list[str]:
     """List our modules that are loaded when a module was imported or run with arguments."""
-    return [str(name) for name in _run(root, LOADED_SCRIPT, [list(packages)], [module, *arguments])]
+    return list(map(str, _run(root, packages, "", module, *arguments)[0]))
 
 
 def trace_blocks(
     root: Path, block: str, module: str, *arguments: str, packages: Sequence[str] = PACKAGES
 ) -> list[list[str]]:
     """Run a command and list the files that are called inside every call of a function."""
-    head = [list(packages), str(root), block]
-    blocks = _run(root, TRACE_SCRIPT, head, [module, *arguments])
-    return [[Path(file).relative_to(root).as_posix() for file in files] for files in blocks]  # type: ignore[attr-defined]
+    blocks = _run(root, packages, block, module, *arguments)[1]
+    return [[Path(file).relative_to(root).as_posix() for file in files] for files in blocks]
 
 
-def _run(root: Path, script: str, head: Sequence[object], command: Sequence[str]) -> list[object]:
-    """Run a script with our packages first on the path; return what it wrote to its file."""
+def _run(root: Path, packages: Sequence[str], block: str, *command: str) -> Any:
+    """Run a command with our packages first on the path; return its modules and traced blocks."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        given = json.dumps([head[0], str(out), *head[1:], *command])
+        given = json.dumps([list(packages), str(out), str(root), block, *command])
         environment = {**os.environ, "PYTHONPATH": str(root), "MPLBACKEND": "Agg"}
         done = subprocess.run(
-            [sys.executable, "-c", script, given], cwd=folder, env=environment, capture_output=True, text=True
+            [sys.executable, "-c", RUN_SCRIPT, given], cwd=folder, env=environment, capture_output=True, text=True
         )
         if done.returncode != 0 or not out.exists():
             reason = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
             raise RuntimeError(f"`{' '.join(command)}` failed with exit code {done.returncode}: {reason}")
-        return list(json.loads(out.read_text(encoding="utf-8")))
+        return json.loads(out.read_text(encoding="utf-8"))
 
 
 def count_crossings(files: Sequence[str]) -> int:
@@ -379,18 +352,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     root = options.root.resolve()
     values, details = measure_source(root)
     if not options.source_only:
-        for more_values, more_details in [
-            measure_loaded(root),
-            *([measure_trace(root, options.block)] * options.trace),
-        ]:
+        measured = [measure_loaded(root), *([measure_trace(root, options.block)] if options.trace else [])]
+        for more_values, more_details in measured:
             values |= more_values
             details |= more_details
-    if options.json:
-        print(json.dumps({"values": values, "targets": TARGETS, "details": details}, indent=2))
-    else:
-        brief = {name: detail for name, detail in details.items() if name in SHOWN or isinstance(detail, str)}
-        print(format_report(values, TARGETS, details if options.details else brief))
-    return int(options.strict and bool(list_missed(values, TARGETS)))
+    brief = {name: detail for name, detail in details.items() if name in SHOWN or isinstance(detail, str)}
+    return print_report(values, TARGETS, details if options.details else brief, options)
 
 
 #: Details of the short report.

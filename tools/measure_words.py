@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import statistics
 import sys
@@ -15,23 +14,33 @@ import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
-from tools._measures import format_report, list_code, list_missed, make_parser
+from tools._measures import OTHER_CODE, PACKAGES, list_code, make_parser, print_report
 
 DENY_LIST = Path(__file__).parent / "deny_list.toml"
 
-#: Pages that a command of the repository writes from the code.
-GENERATED = ("docs/CLAIMS.md", "docs/claims.md", "docs/commands/*", "docs/*/commands/*", "docs/*/claims.md")
-#: A page with this mark in its first lines is generated, too.
-GENERATED_MARK = "<!-- generated"
+#: Pages that a command of the repository writes, and a test compares with it.
+GENERATED = {
+    "docs/CLAIMS.md": "python -m theory.claims",
+    "docs/commands/*": "python -m tools.command_pages",
+    "docs/reference/study-file.md": "python -m tools.study_schema",
+}
+#: Tables that are copied from the output of commands: their prose counts, their rows do not.
+RESULTS = "docs/reference/results-*.md"
 #: Documents beside docs/ in which deny-listed words are looked for.
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "mkdocs.yml")
 #: Names of variables that do not say what the variable holds.
 VAGUE_NAMES = ("one", "found", "some", "told")
+#: Names of functions that are no verbs: they begin with a preposition or question word, or are a participle.
+_NO_VERB = re.compile(
+    "(above|after|against|along|at|before|below|beside|between|beyond|during|in|near|off|out|per|until|upon|without"
+    "|how|what|when|where|which|who|whose|why|begun|bought|chosen|drawn|found|given|grown|held|hidden|kept|known|left"
+    "|made|seen|shown|spent|taken|told|written)( |$)|(?!(embed|exceed|feed|need|proceed|seed)$)\\w+ed$"
+)
 
 #: Largest allowed values. Sentence lengths are those of the guides of comparable projects.
 TARGETS: dict[str, float | None] = {
@@ -42,26 +51,15 @@ TARGETS: dict[str, float | None] = {
     "words of README.md": 900,
     "words of docs": 26_000,
     "vague variables": 20,
+    "vague variables elsewhere": None,
+    "functions without a verb": None,
+    "functions without a verb elsewhere": None,
     "public functions without docstring": None,
     "deny-listed words": 0,
+    "deny-listed words elsewhere": None,
 }
 
-ABBREVIATIONS = (
-    "e.g.",
-    "i.e.",
-    "cf.",
-    "vs.",
-    "etc.",
-    "al.",
-    "Eq.",
-    "Eqs.",
-    "Sec.",
-    "Fig.",
-    "Thm.",
-    "No.",
-    "pp.",
-    "resp.",
-)
+_ABBREVIATION = re.compile(r"(?<!\w)(e\.g|i\.e|cf|vs|etc|al|Eqs?|Sec|Fig|Thm|No|pp|resp)\.")
 #: Shorter ones are labels such as "**The loss.**", which would lower the median.
 MIN_WORDS_PER_SENTENCE = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9`])")
@@ -80,23 +78,16 @@ class Entry:
     allowed: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
+    @property
+    def flags(self) -> re.RegexFlag:
+        """Return the flags of the regular expression; a capital letter makes it case-sensitive."""
+        return re.RegexFlag(0) if any(letter.isupper() for letter in self.pattern) else re.IGNORECASE
+
     def find(self, text: str) -> list[re.Match[str]]:
         """Find matches of the pattern in a text, outside of allowed expressions."""
         matches = list(re.finditer(self.pattern, text, self.flags))
-        if not matches:
-            return []
-        spans = [m.span() for allowed in self.allowed for m in re.finditer(allowed, text, re.IGNORECASE)]
+        spans = [m.span() for allowed in self.allowed for m in re.finditer(allowed, text, re.IGNORECASE) if matches]
         return [m for m in matches if not any(a <= m.start() and m.end() <= b for a, b in spans)]
-
-    @property
-    def is_case_sensitive(self) -> bool:
-        """Tell whether the pattern has a capital letter."""
-        return any(letter.isupper() for letter in self.pattern)
-
-    @property
-    def flags(self) -> re.RegexFlag:
-        """Return the flags of the regular expression."""
-        return re.RegexFlag(0) if self.is_case_sensitive else re.IGNORECASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +103,12 @@ class Occurrence:
         return f"{self.file}:{self.line}: {self.text!r}, use: {self.replacement}"
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
-    """Hold a name that code defines, its kind and its line."""
-
-    name: str
-    kind: str
-    line: int
-
-
 @dataclass(slots=True)
 class Source:
     """Hold the text of one file that is searched for deny-listed words."""
 
     file: str
-    identifiers: list[Identifier] = field(default_factory=list)
+    identifiers: list[tuple[str, str, int]] = field(default_factory=list)
     prose: list[tuple[int, str]] = field(default_factory=list)
     joined_prose: str = field(init=False)
 
@@ -182,8 +164,7 @@ def simplify_inline(text: str) -> str:
 
 def split_sentences(block: str) -> list[str]:
     """Split a block into sentences, without labels of a few words and a rest that does not end like a sentence."""
-    for abbreviation in ABBREVIATIONS:
-        block = re.sub(rf"(?<!\w){re.escape(abbreviation)}", abbreviation.replace(".", "\0"), block)
+    block = _ABBREVIATION.sub(lambda match: match[0].replace(".", "\0"), block)
     parts = [part.replace("\0", ".").strip() for part in _SENTENCE_END.split(block)]
     ended = [part for part in parts if re.search(r"[.!?:][\"')\]*_]*$", part)]
     return [sentence for sentence in ended if count_words(sentence) >= MIN_WORDS_PER_SENTENCE]
@@ -194,25 +175,30 @@ def count_words(text: str) -> int:
     return sum(bool(re.search(r"\w", part)) for part in text.split())
 
 
-def list_pages(root: Path) -> list[Path]:
-    """List README.md and the pages of docs that are not generated."""
-    pages = [page for page in sorted((root / "docs").rglob("*.md")) if not _is_generated(page, root)]
-    return [page for page in [root / "README.md", *pages] if page.exists()]
+def list_pages(root: Path) -> dict[Path, str]:
+    """Read README.md and the pages of docs that no command writes; of result tables only the prose."""
+    pages = {}
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        name = page.relative_to(root).as_posix()
+        if page.exists() and not any(fnmatch(name, pattern) for pattern in GENERATED):
+            text = page.read_text(encoding="utf-8")
+            pages[page] = "\n".join(extract_blocks(text)) if fnmatch(name, RESULTS) else text
+    return pages
 
 
-def _is_generated(page: Path, root: Path) -> bool:
-    name = page.relative_to(root).as_posix()
-    return any(fnmatch(name, pattern) for pattern in GENERATED) or GENERATED_MARK in page.read_text("utf-8")[:500]
-
-
-def measure_pages(root: Path) -> dict[str, float]:
-    """Measure sentences and words of README.md and docs."""
-    texts = {page: page.read_text(encoding="utf-8") for page in list_pages(root)}
-    sentences = [s for text in texts.values() for block in extract_blocks(text) for s in split_sentences(block)]
-    lengths = [count_words(sentence) for sentence in sentences]
-    words = {page: len(text.split()) for page, text in texts.items()}
+def measure_pages(root: Path) -> tuple[dict[str, float], list[str]]:
+    """Measure sentences and words of README.md and docs, and list the longest sentences."""
+    pages = list_pages(root)
+    sentences = [
+        (count_words(sentence), page.relative_to(root).as_posix(), sentence)
+        for page, text in pages.items()
+        for block in extract_blocks(text)
+        for sentence in split_sentences(block)
+    ]
+    lengths = [length for length, *_ in sentences]
+    words = {page: len(text.split()) for page, text in pages.items()}
     readme = words.pop(root / "README.md", 0)
-    return {
+    values = {
         "sentences": len(lengths),
         "median sentence length": statistics.median(lengths) if lengths else 0,
         "% of sentences above 30 words": _percent_above(lengths, 30),
@@ -220,21 +206,21 @@ def measure_pages(root: Path) -> dict[str, float]:
         "words of README.md": readme,
         "words of docs": sum(words.values()),
     }
+    return values, [f"{file}: {length} words: {text}" for length, file, text in sorted(sentences, reverse=True)]
+
+
+def list_generated(root: Path) -> dict[str, str]:
+    """List the words of generated pages, which no other measure counts, with the command that writes them."""
+    counts = {}
+    for pattern, command in GENERATED.items():
+        words = sum(len(page.read_text(encoding="utf-8").split()) for page in root.glob(pattern))
+        counts[pattern] = f"{words:,} words, written by: {command}"
+    rows = sum(len(page.read_text(encoding="utf-8").split()) for page in root.glob(RESULTS))
+    return counts | {RESULTS: f"{rows:,} words, copied from output: prose counts, tables do not"}
 
 
 def _percent_above(lengths: Sequence[int], limit: int) -> float:
     return round(100 * sum(length > limit for length in lengths) / len(lengths), 1) if lengths else 0.0
-
-
-def list_longest(root: Path, number: int) -> list[str]:
-    """List the longest sentences of README.md and docs."""
-    rows = [
-        (count_words(sentence), page.relative_to(root).as_posix(), sentence)
-        for page in list_pages(root)
-        for block in extract_blocks(page.read_text(encoding="utf-8"))
-        for sentence in split_sentences(block)
-    ]
-    return [f"{file}: {words} words: {sentence}" for words, file, sentence in sorted(rows, reverse=True)[:number]]
 
 
 def count_vague_variables(tree: ast.AST) -> Counter[str]:
@@ -243,26 +229,33 @@ def count_vague_variables(tree: ast.AST) -> Counter[str]:
     return Counter(name for name in names if name in VAGUE_NAMES)
 
 
+def list_verbless(tree: ast.AST) -> list[tuple[int, str]]:
+    """List functions whose name is a participle or begins with a preposition or question word."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, _Function) and not _get_decorators(node) & _NOUNS)
+    return [(node.lineno, node.name) for node in functions if _NO_VERB.match(split_identifier(node.name))]
+
+
 def list_undocumented(tree: ast.Module) -> list[tuple[int, str]]:
     """List public functions and methods whose docstring or its first line is missing."""
     return [(node.lineno, name) for node, name in _iterate_public(tree, "") if not _has_first_line(node)]
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+#: Decorators of functions whose name is a noun, and of those whose docstring is elsewhere.
+_NOUNS = {"property", "cached_property", "fixture", "setter"}
+_VARIANTS = {"overload", "setter", "override"}
 
 
 def _iterate_public(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[_Function, str]]:
     for node in scope.body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from _iterate_public(node, f"{prefix}{node.name}.")
-        elif isinstance(node, _Function) and not node.name.startswith("_") and not _is_variant(node):
+        elif isinstance(node, _Function) and not node.name.startswith("_") and not _get_decorators(node) & _VARIANTS:
             yield node, prefix + node.name
 
 
-def _is_variant(node: _Function) -> bool:
-    """Overloads, setters and inherited methods have the docstring elsewhere."""
-    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
-    return bool(names & {"overload", "setter", "override"})
+def _get_decorators(node: _Function) -> set[str]:
+    return {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in node.decorator_list}
 
 
 def _has_first_line(node: _Function) -> bool:
@@ -270,20 +263,20 @@ def _has_first_line(node: _Function) -> bool:
     return docstring is not None and bool(docstring.split("\n")[0].strip())
 
 
-def list_identifiers(tree: ast.AST, module: str) -> list[Identifier]:
-    """List the names that a module defines, with its own dotted name first."""
-    identifiers = [Identifier(module, "module", 1)]
+def list_identifiers(tree: ast.AST, module: str) -> list[tuple[str, str, int]]:
+    """List the names that a module defines with kind and line, its own dotted name first."""
+    identifiers = [(module, "module", 1)]
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
-            identifiers.append(Identifier(node.name, "class", node.lineno))
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            identifiers.append(Identifier(node.name, "function", node.lineno))
+            identifiers.append((node.name, "class", node.lineno))
+        elif isinstance(node, _Function):
+            identifiers.append((node.name, "function", node.lineno))
         elif isinstance(node, ast.arg):
-            identifiers.append(Identifier(node.arg, "argument", node.lineno))
+            identifiers.append((node.arg, "argument", node.lineno))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            identifiers.append(Identifier(node.id, "variable", node.lineno))
+            identifiers.append((node.id, "variable", node.lineno))
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            identifiers.append(Identifier(node.attr, "attribute", node.lineno))
+            identifiers.append((node.attr, "attribute", node.lineno))
     return identifiers
 
 
@@ -299,15 +292,19 @@ def list_code_prose(text: str) -> list[tuple[int, str]]:
     return [(t.start[0], t.string) for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type in kinds]
 
 
-def read_sources(root: Path) -> list[Source]:
-    """Read everything that is searched for deny-listed words: documents and packages."""
-    documents = [root / name for name in DOCUMENTS if name != "README.md"]
-    sources = []
-    for file in [*list_pages(root), *(document for document in documents if document.exists())]:
-        sources.append(Source(file.relative_to(root).as_posix(), prose=[(1, file.read_text(encoding="utf-8"))]))
-    for path, module, text in list_code(root):
-        sources.append(Source(path, list_identifiers(ast.parse(text), module), list_code_prose(text)))
-    return sources
+def read_documents(root: Path) -> list[Source]:
+    """Read the documents that are searched for deny-listed words."""
+    texts = list_pages(root)
+    texts |= {root / name: (root / name).read_text(encoding="utf-8") for name in DOCUMENTS if (root / name).exists()}
+    return [Source(page.relative_to(root).as_posix(), prose=[(1, text)]) for page, text in texts.items()]
+
+
+def read_code(root: Path, packages: Sequence[str] = PACKAGES) -> list[Source]:
+    """Read the names, comments and strings of Python files."""
+    return [
+        Source(path, list_identifiers(ast.parse(text), module), list_code_prose(text))
+        for path, module, text in list_code(root, packages)
+    ]
 
 
 def find_denied(sources: Iterable[Source], entries: Sequence[Entry]) -> list[Occurrence]:
@@ -324,15 +321,15 @@ def find_denied(sources: Iterable[Source], entries: Sequence[Entry]) -> list[Occ
 
 
 def _find_in_identifiers(source: Source, entry: Entry) -> Iterator[Occurrence]:
-    for identifier in source.identifiers:
-        if (not entry.kinds or identifier.kind in entry.kinds) and _is_denied(entry, identifier.name):
-            yield Occurrence(source.file, identifier.line, identifier.name, entry.replacement)
+    for name, kind, line in source.identifiers:
+        if (not entry.kinds or kind in entry.kinds) and _is_denied(entry, name):
+            yield Occurrence(source.file, line, name, entry.replacement)
 
 
 @cache
 def _is_denied(entry: Entry, name: str) -> bool:
     """Names come back in many places, so each is searched once."""
-    return bool(entry.find(name if entry.is_case_sensitive else split_identifier(name)))
+    return bool(entry.find(split_identifier(name) if entry.flags else name))
 
 
 def _find_in_prose(source: Source, entry: Entry) -> Iterator[Occurrence]:
@@ -350,22 +347,20 @@ def _join_lines(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def measure_code(root: Path) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """Measure variables and docstrings of the packages."""
-    vague: Counter[str] = Counter()
-    undocumented = []
-    for path, _, text in list_code(root):
+def measure_code(root: Path, packages: Sequence[str] = PACKAGES) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Measure variables, functions and docstrings of Python files."""
+    details: dict[str, list[str]] = {"vague variables": [], "functions without a verb": []}
+    details["public functions without docstring"] = []
+    total = 0
+    for path, _, text in list_code(root, packages):
         tree = ast.parse(text)
-        vague += count_vague_variables(tree)
-        undocumented += [f"{path}:{line}: {function}" for line, function in list_undocumented(tree)]
-    values: dict[str, float] = {
-        "vague variables": vague.total(),
-        "public functions without docstring": len(undocumented),
-    }
-    return values, {
-        "vague variables": [f"{name} {vague[name]}" for name in VAGUE_NAMES],
-        "public functions without docstring": undocumented,
-    }
+        vague = count_vague_variables(tree)
+        total += vague.total()
+        details["vague variables"] += [f"{path}: {name} {number}" for name, number in sorted(vague.items())]
+        details["functions without a verb"] += [f"{path}:{line}: {name}" for line, name in list_verbless(tree)]
+        bare = list_undocumented(tree)
+        details["public functions without docstring"] += [f"{path}:{line}: {name}" for line, name in bare]
+    return {name: total if name == "vague variables" else len(details[name]) for name in details}, details
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -374,24 +369,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--deny-list", type=Path, default=DENY_LIST, help="TOML file of deny-listed words")
     parser.add_argument("--longest", type=int, default=0, metavar="N", help="print the N longest sentences too")
     options = parser.parse_args(arguments)
-    root = options.root.resolve()
-    values, details = measure_code(root)
-    denied = find_denied(read_sources(root), read_deny_list(options.deny_list))
-    values = {**measure_pages(root), **values, "deny-listed words": len(denied)}
-    if options.longest:
-        details["longest sentences"] = list_longest(root, options.longest)
-    if options.json:
-        print(json.dumps({"values": values, "targets": TARGETS, "denied": [asdict(o) for o in denied], **details}))
-    else:
-        shown = {**details, "deny-listed words": [str(occurrence) for occurrence in denied]}
-        kept = shown if options.details else {name: shown[name] for name in shown if name in SHOWN}
-        print(format_report(values, TARGETS, kept))
-    return int(options.strict and bool(list_missed(values, TARGETS)))
+    root, entries = options.root.resolve(), read_deny_list(options.deny_list)
+    values, longest = measure_pages(root)
+    code, details = measure_code(root)
+    other, other_details = measure_code(root, OTHER_CODE)
+    values |= code | {f"{name} elsewhere": other[name] for name in ELSEWHERE}
+    details |= {f"{name} elsewhere": other_details[name] for name in ELSEWHERE}
+    for name, sources in (
+        ("deny-listed words", [*read_documents(root), *read_code(root)]),
+        ("deny-listed words elsewhere", read_code(root, OTHER_CODE)),
+    ):
+        details[name] = [str(occurrence) for occurrence in find_denied(sources, entries)]
+        values[name] = len(details[name])
+    shown = details if options.details else {name: details[name] for name in SHOWN}
+    shown |= {"generated pages": list_generated(root)}
+    shown |= {"longest sentences": longest[: options.longest]} if options.longest else {}
+    return print_report(values, TARGETS, shown, options)
 
 
+#: Measures of names that are taken of tests, benchmarks, fuzz and tools, too.
+ELSEWHERE = ("vague variables", "functions without a verb")
 #: Details of the short report.
-SHOWN = ("vague variables", "longest sentences")
-
+SHOWN = ("deny-listed words",)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,6 +20,8 @@ _CODE_OR_MATH = re.compile(
 )
 #: Bars and slashes, which browsers space like relations.
 _WIDE_OPERATOR = re.compile(r"<mo(?: stretchy=\"false\")?>(&#x0007C;|&#x0002F;)</mo>")
+#: Letters of LaTeX above which an inline formula scrolls on narrow screens.
+MAX_INLINE = 40
 _PLACEHOLDER = "zqmath{:d}zq"
 
 
@@ -44,7 +46,9 @@ def extract_formulas(markdown: str) -> tuple[str, list[str]]:
         display = match["display"] is not None
         latex = " ".join((match["display"] or match["inline"]).split())
         element = convert(latex, display="block" if display else "inline")
-        elements.append(_WIDE_OPERATOR.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', element))
+        element = _WIDE_OPERATOR.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', element)
+        is_wide = not display and len(latex) > MAX_INLINE
+        elements.append(f'<span class="wide-formula">{element}</span>' if is_wide else element)
         return _PLACEHOLDER.format(len(elements) - 1)
 
     return _CODE_OR_MATH.sub(replace, markdown), elements

@@ -209,7 +209,7 @@ def seabed() -> Table:
         "east": east.ravel()[pick, None],
         "north": north.ravel()[pick, None],
         "direction": np.arctan2(down, across).ravel()[pick, None],
-        "soundings": np.column_stack([one.ravel()[pick] for one in far]),
+        "soundings": np.column_stack([entry.ravel()[pick] for entry in far]),
     }
     return Table(_thirds(topo.ravel()[pick]), groups)
 
@@ -283,8 +283,8 @@ def motions() -> Table:
 
 
 TABLES: dict[str, Callable[[], Table]] = {
-    one.__name__: cache(one)
-    for one in (
+    value.__name__: cache(value)
+    for value in (
         mfeat,
         digits,
         wine,

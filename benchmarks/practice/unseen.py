@@ -98,5 +98,5 @@ def jobs() -> Table:
 
 
 UNSEEN: dict[str, Callable[[], Table]] = {
-    one.__name__: cache(one) for one in (olives, crabs, penguins, leaves, tissues, jobs)
+    value.__name__: cache(value) for value in (olives, crabs, penguins, leaves, tissues, jobs)
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+import numpy as np
 
 from exml_sim.cli import _options as options
 from exml_sim.money import short
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from theory import BoundProblem, BoundValue
 
 Strategy = Literal["uniform", "median"]
-STRATEGIES: tuple[Strategy, ...] = ("uniform", "median")
+#: The smallest positive double; a bound below it underflows to 0.
+_SMALLEST = 5e-324
+STRATEGIES: dict[Strategy, str] = {"uniform": "uniform allocation", "median": "median elimination"}
 
 
 class _Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -79,7 +82,7 @@ def read_problem(
         raise click.UsageError(f"--gaps needs K - 1 = {K - 1} numbers, one for each other candidate; got {len(gaps)}")
     problem = BoundProblem(K, gap, gaps=gaps, **rest)
     problem.check()
-    return problem, STRATEGIES if strategy == "both" else (strategy,)
+    return problem, tuple(STRATEGIES) if strategy == "both" else (strategy,)
 
 
 def describe_problem(problem: BoundProblem) -> str:
@@ -135,7 +138,8 @@ def _bound_study(file: Path, budget: int, certify: bool) -> list[Row]:
     from exml_sim.engine import Budgets
     from exml_sim.engine.study import Study
     from simulations._certification import bound_cell
-    from simulations._pool_bounds import bounds_of
+    from simulations._pool_bounds import bounds_of, match_classical
+    from theory import BoundValue
 
     study = replace(Study.from_toml(file), budgets=Budgets(absolute=(str(budget),)))
     rows: list[Row] = []
@@ -145,7 +149,9 @@ def _bound_study(file: Path, budget: int, certify: bool) -> list[Row]:
         limit = bound_cell(study, cell) if certify else None
         place = f"{pool} ({score})" if score else pool
         if isinstance(bounds, str):
-            rows.append((place, strategy, (), bounds, limit))
+            matched = match_classical(study.pool(cell), study.strategy(cell))
+            values = tuple(BoundValue(bound.name, np.log(np.maximum(bound.at(budget), _SMALLEST))) for bound in matched)
+            rows.append((place, strategy, values, bounds, limit))
         else:
             kind, problem = bounds
             rows.append((place, strategy, problem.compare(kind, budget), "", limit))
@@ -155,11 +161,20 @@ def _bound_study(file: Path, budget: int, certify: bool) -> list[Row]:
 def _write(
     place: str, strategy: str, values: tuple[BoundValue, ...], reason: str, certificate: Certificate | None
 ) -> str:
-    title = f"{place}, {strategy}" if place else strategy
-    width = max((len(value.name) for value in values), default=0)
-    lines = [f"  {value.name:{width}}  {_format(value)}{f': {value.note}' if value.note else ''}" for value in values]
+    title = f"{place}, {strategy.replace('_', ' ')}" if place else STRATEGIES[strategy]
+    names = [_name(value.name) for value in values]
+    width = max(map(len, names), default=0)
+    lines = [f"  {name:{width}}  {_format(value)}{f': {value.note}' if value.note else ''}" for name, value in zip(names, values, strict=True)]
     certified = [] if certificate is None else [f"  {certificate.sentence}"]
     return "\n".join([title, *(lines or [f"  no bound: {reason}"]), *certified])
+
+
+def _name(name: str) -> str:
+    """Return the name that text and figures use for a bound or a variant of it."""
+    from simulations.panels import name_bound
+
+    version, comma, variant = name.partition(", ")
+    return name_bound(version) + comma + variant
 
 
 def _format(value: BoundValue) -> str:

@@ -71,13 +71,13 @@ def _print_list(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
     graded = [grade(claim) for claim in claims]
+    click.echo(f"{len(claims)} claims: {summary(claims)}.")
+    click.echo(f"Grades: {grades(graded)}.\n")
     click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':28}  how checked")
     for claim, entry in zip(claims, graded, strict=True):
         text = str(entry.grade or "none")
         click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {text:28}  {claim.kind}")
-    click.echo(f"\nGrades: {grades(graded)}.")
-    click.echo(f"Errata: {count_errata(claims)}.")
-    click.echo(f"{len(claims)} claims: {summary(claims)}.")
+    click.echo(f"\nErrata: {count_errata(claims)}.")
 
 
 def _print_checks(entries: list[Checked]) -> None:

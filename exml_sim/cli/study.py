@@ -119,7 +119,7 @@ def command(
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         _copy_plugins(study, out)
         if shard is not None and not result.complete:
-            data, text = describe_store(result, path), f"{result!r} in {path}; put all shards together by exml merge."
+            data, text = describe_store(result, path), f"Part {shard[0]} of {shard[1]} is in {path}. `exml merge` joins all parts."
         elif preset is not None:
             data, text = _write_bench(result, out, path)
         else:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import tomli_w
-from pydantic import BeforeValidator, TypeAdapter, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ValidationInfo, model_validator
 
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import shown
@@ -215,19 +215,6 @@ class Study:
     def to_toml(self) -> str:
         """Return the study as TOML text."""
         return tomli_w.dumps(self.table())
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of a study file, for editors."""
-        schema = TypeAdapter(cls).json_schema()
-        tables = [schema, *schema["$defs"].values()]
-        for table in tables:
-            for name in ("plugin", "plugins"):
-                table.get("properties", {}).pop(name, None)
-        strategy = schema["$defs"]["StrategySpec"]["properties"]
-        strategy["label"] = strategy.pop("title")
-        used = {name for name in schema["$defs"] if name not in ("Plugin", "Plugins")}
-        return schema | {"$defs": {name: schema["$defs"][name] for name in sorted(used)}}
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], plugins: Plugins | Sequence[Path] = ()) -> Study:

@@ -230,9 +230,9 @@ def _write_verdicts(panels: Sequence[Panel]) -> str:
         return ""
     refuted = outcomes["refuted"]
     return (
-        f"{'No bound is refuted' if not refuted else f'{refuted} comparisons REFUTE a bound'}: {informative} of "
-        f"{sum(outcomes.values())} comparisons of a cell with a bound are not vacuous, {outcomes['consistent']} of "
-        f"them would have detected a violation by the factor 2 (error probability {ALPHA:.0e} for all together)."
+        f"{'No bound is refuted' if not refuted else f'{refuted} comparisons REFUTE a bound'} (alpha {ALPHA:.0e} for all "
+        f"{sum(outcomes.values())} comparisons). The bound is below 1 in {informative} of them; {outcomes['consistent']} "
+        f"would have detected a violation by the factor 2, {outcomes['undecided']} only a larger one."
     )
 
 

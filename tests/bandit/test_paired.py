@@ -44,7 +44,7 @@ def test_the_error_is_that_of_the_module() -> None:
     mean = sum(d) / 30
 
     def variance(x: list[float]) -> float:
-        return sum((one - sum(x) / 30) ** 2 for one in x) / 29
+        return sum((entry - sum(x) / 30) ** 2 for entry in x) / 29
 
     slow = math.sqrt((2.5 * variance(d) + 0.04 * (variance(list(mine)) + variance(list(theirs))) + 4.0 / 30) / 30)
     assert error_of(mine, theirs) == pytest.approx((mean, slow))
@@ -142,8 +142,8 @@ def test_the_mixture_is_the_mean_of_products_and_falls_with_the_shift() -> None:
     apart = losses(12, 0.8) - losses(12, 0.3)
     slow = np.mean([np.prod([1 + k * (d / 2 - 0.05) / 1.05 for d in apart]) for k in STAKES])
     assert math.exp(log_row_wealth(apart, 0.1)) == pytest.approx(slow)
-    found = [log_row_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
-    assert all(a > b for a, b in itertools.pairwise(found))
+    wealths = [log_row_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
+    assert all(a > b for a, b in itertools.pairwise(wealths))
 
 
 def test_the_proven_limit_is_where_the_wealth_meets_the_bar() -> None:
@@ -160,8 +160,8 @@ def test_the_proven_limit_is_where_the_wealth_meets_the_bar() -> None:
 
 def test_later_rows_are_predicted_by_earlier_ones_only() -> None:
     seen = []
-    found = later_losses(81, lambda known, new: (seen.append((known, new)), new.astype(float))[1])
-    assert found.tolist() == list(range(16, 80))
+    result = later_losses(81, lambda known, new: (seen.append((known, new)), new.astype(float))[1])
+    assert result.tolist() == list(range(16, 80))
     assert all(known.max() < new.min() for known, new in seen)
     assert [len(new) for _, new in later_rows(80)] == [16, 16, 32]
 

@@ -55,12 +55,12 @@ def test_the_same_scores_as_from_the_matrix(monkeypatch, kernel, score):
     trials = exact.explore_many("median_elimination", 60, 20)
     large(monkeypatch)
     pool = FeaturePool(population(), **options)
-    found = pool.population_scores
+    result = pool.population_scores
     assert pool.best_arms() == best
     assert pool.kappa == pytest.approx(kappa, rel=1e-14)
-    assert found.value == pytest.approx(truth.value, abs=1e-12 if score == "ball" else 1e-6)
-    assert np.all(found.lower <= truth.upper)
-    assert np.all(found.upper >= truth.lower)
+    assert result.value == pytest.approx(truth.value, abs=1e-12 if score == "ball" else 1e-6)
+    assert np.all(result.lower <= truth.upper)
+    assert np.all(result.upper >= truth.lower)
     again = pool.explore_many("median_elimination", 60, 20)
     assert np.array_equal(again.selected, trials.selected)
     assert np.array_equal(again.pulls, trials.pulls)
@@ -109,7 +109,7 @@ def test_studies(monkeypatch):
     # Pools that other tests have built have their matrices.
     monkeypatch.setattr(study, "_POOLS", OrderedDict())
     with run(features(trials=5), n_jobs=1, progress=False) as result:
-        assert sum(one.trials for one in result.summary()) == 20
+        assert sum(entry.trials for entry in result.summary()) == 20
     with pytest.raises(ValueError, match=r"needs the kernel matrix of all 60 rows.*nothing was run"):
         run(features(trials=5, mode="importance_sampling"), n_jobs=1, progress=False)
     pool = FeaturePool(population(), theta=0.3, ball=0.3)

@@ -81,9 +81,9 @@ def test_risk_intervals_are_true_and_get_tight():
     exact = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=1e-10).risk
     widths = []
     for tol in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10):
-        found = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=tol)
+        result = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=tol)
         lower, upper = risk_interval(
-            *(np.array([part]) for part in (found.risk, found.objective, found.lower_bound, weights.sum()))
+            *(np.array([part]) for part in (result.risk, result.objective, result.lower_bound, weights.sum()))
         )
         assert lower[0] - 1e-12 <= exact <= upper[0] + 1e-12
         widths.append(upper[0] - lower[0])
@@ -97,7 +97,7 @@ def one_by_one(scoring, matrix, y, weights):
     if scoring.ball is not None:
         return solve(matrix, y, scoring.theta, weights=weights / total, ball=scoring.ball, tol=1e-10).objective
     mean = scoring.loss == "mean"
-    found = solve(
+    result = solve(
         matrix,
         y,
         scoring.theta,
@@ -106,8 +106,8 @@ def one_by_one(scoring, matrix, y, weights):
         tol=1e-10,
     )
     if scoring.score == "objective":
-        return found.objective if mean else found.objective / total
-    return found.risk
+        return result.objective if mean else result.objective / total
+    return result.risk
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -173,9 +173,9 @@ def test_duplicated_candidates_go_to_the_lowest_index(name):
     assert pool.best_arms() == (1, 3, 4)
     assert pool.gaps[[1, 3, 4]].tolist() == [0.0, 0.0, 0.0]
     for rule in (UniformAllocation(ties="lowest"), MedianElimination(ties="lowest"), TopTwo(rounds=3, ties="lowest")):
-        found = pool.explore(rule, 400, 3)
-        assert found.selected == 1
-        assert not found.rounds[-1].certified
+        result = pool.explore(rule, 400, 3)
+        assert result.selected == 1
+        assert not result.rounds[-1].certified
     assert sorted(pool.explore(SuccessiveAcceptsRejects(k=2, ties="lowest"), 400, 3).accepted) == [1, 3]
     selected = pool.explore_many(UniformAllocation(), 60, 60).selected[:, 0]
     assert set(selected.tolist()) >= {1, 3, 4}
@@ -212,12 +212,12 @@ def test_trial_batch_is_bit_identical_for_all_row_options(options, position):
 
 
 def test_all_arms_of_a_round_hold_the_same_rows():
-    found = FeaturePool(population(), **AFFINE).explore(MedianElimination(), 96, 1)
-    first, last = found.rounds[0], found.rounds[-1]
+    result = FeaturePool(population(), **AFFINE).explore(MedianElimination(), 96, 1)
+    first, last = result.rounds[0], result.rounds[-1]
     gone = [arm for arm in first.active if arm not in first.survivors]
-    assert np.array_equal(found.counts[gone[0]], found.counts[gone[1]])
-    assert np.array_equal(found.counts[last.active[0]], found.counts[last.active[1]])
-    assert np.all(found.counts[found.selected] >= found.counts[gone[0]])
+    assert np.array_equal(result.counts[gone[0]], result.counts[gone[1]])
+    assert np.array_equal(result.counts[last.active[0]], result.counts[last.active[1]])
+    assert np.all(result.counts[result.selected] >= result.counts[gone[0]])
 
 
 def test_cheaper_arms_hold_a_longer_prefix_of_the_same_rows():
@@ -231,19 +231,19 @@ def test_cheaper_arms_hold_a_longer_prefix_of_the_same_rows():
 
 def test_buying_everything_finds_the_best_set_for_sure():
     pool = FeaturePool(population(), **AFFINE, replacement="never")
-    found = pool.explore_many(UniformAllocation(), 4 * M, 20)
-    assert not found.failures(pool.best_arms()).any()
-    one = pool.explore(UniformAllocation(), 4 * M)
-    assert one.rounds[0].scores == pytest.approx(pool.risks, abs=1e-12)
+    batch = pool.explore_many(UniformAllocation(), 4 * M, 20)
+    assert not batch.failures(pool.best_arms()).any()
+    result = pool.explore(UniformAllocation(), 4 * M)
+    assert result.rounds[0].scores == pytest.approx(pool.risks, abs=1e-12)
 
 
 def test_more_rows_than_exist_is_never_silent():
     with pytest.raises(Shortfall, match=r"round 1 asks for 41 rows of arm 0, but only 40 of the 40 rows are left"):
         FeaturePool(population(), **AFFINE, replacement="never").explore(UniformAllocation(), 164)
     capped = FeaturePool(population(), **AFFINE, replacement="never", shortfall="cap")
-    found = capped.explore(UniformAllocation(), 164)
-    assert [(entry.pulls, entry.short, entry.left_over) for entry in found.ledger.entries()] == [(40, 1, 1)] * 4
-    assert found.ledger.left == 4
+    result = capped.explore(UniformAllocation(), 164)
+    assert [(entry.pulls, entry.short, entry.left_over) for entry in result.ledger.entries()] == [(40, 1, 1)] * 4
+    assert result.ledger.left == 4
     with pytest.raises(ValueError, match="has no fresh rows to score"):
         capped.explore(MedianElimination(accumulate=False), 400)
 
@@ -263,9 +263,9 @@ def test_quality_per_cost():
     assert pool.best_arms() == (3,)
     quality = (1 - pool.risks) / [1, 1, 1, 10]
     assert pool.best_arms("risk_per_cost") == (int(quality.argmax()),)
-    found = pool.explore(UniformAllocation(objective="risk_per_cost"), 13 * 30, 2)
-    assert found.selected != 3
-    scores = found.rounds[0].scores
+    result = pool.explore(UniformAllocation(objective="risk_per_cost"), 13 * 30, 2)
+    assert result.selected != 3
+    scores = result.rounds[0].scores
     plain = pool.explore(UniformAllocation(), 13 * 30, 2).rounds[0].scores
     assert scores == pytest.approx((plain - 1) / [1, 1, 1, 10])
     with pytest.raises(ValueError, match="unknown objective"):
@@ -295,10 +295,10 @@ class Loose:
 
 def test_undecided_comparisons_are_refined_before_they_are_believed():
     arms = [Loose("a", 0.50, -0.05), Loose("b", 0.48, 0.05), Loose("c", 0.9, 0.0)]
-    found = RowPool(arms, 3).explore(UniformAllocation(), 9)
+    result = RowPool(arms, 3).explore(UniformAllocation(), 9)
     # By the vague values a (0.45) would have won over b (0.53).
-    assert found.selected == 1
-    assert found.rounds[0].certified
+    assert result.selected == 1
+    assert result.rounds[0].certified
     assert [arm.asked for arm in arms] == [[(0, 1), (1, 1)], [(0, 1), (1, 1)], [(0, 1)]]
 
 
@@ -330,15 +330,15 @@ def test_quality_per_cost_has_the_resolution_of_the_score_at_any_price(cost):
     assert pool.best_arms() == (1, 2)
     assert pool.best_arms("risk_per_cost") == (1, 2)
     for rule in (UniformAllocation, MedianElimination, TopTwo):
-        found = pool.explore(rule(objective="risk_per_cost"), 40 * Fraction(cost))
-        assert found.selected == 1
+        result = pool.explore(rule(objective="risk_per_cost"), 40 * Fraction(cost))
+        assert result.selected == 1
 
 
 def test_the_challenger_follows_the_tie_rule():
     """Arms 1 and 2 challenge the leader 0 equally well up to half the resolution: the lower index fights."""
     values = [0.1, 0.2 + RESOLUTION / 2, 0.2]
-    found = RowPool([Vague(f"a{i}", value) for i, value in enumerate(values)], 4).explore(TopTwo(rounds=1), 40)
-    assert [entry.arm for entry in found.ledger.entries() if entry.round == 2] == ["a0", "a1"]
+    result = RowPool([Vague(f"a{i}", value) for i, value in enumerate(values)], 4).explore(TopTwo(rounds=1), 40)
+    assert [entry.arm for entry in result.ledger.entries() if entry.round == 2] == ["a0", "a1"]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def feature_pool(angles: tuple[int, ...], seed: int = 0, **options: object) -> F
 
 def slow_risk_difference(grams: list[FloatArray], y: FloatArray, draws: list[list[int]], radius: float) -> float:
     """R_v - R_u by sums over pairs of different draws."""
-    found = []
+    seen = []
     for gram, rows in zip(grams, draws, strict=True):
         n = len(rows)
         pairs = [(i, j) for a, i in enumerate(rows) for b, j in enumerate(rows) if a != b]
@@ -36,8 +36,8 @@ def slow_risk_difference(grams: list[FloatArray], y: FloatArray, draws: list[lis
         ub = sum(gram[i, j] for i, j in pairs) / (n * (n - 1))
         va = math.sqrt(sum(y[i] * y[j] * gram[i, j] for i in rows for j in rows)) / n
         vb = math.sqrt(sum(gram[i, j] for i in rows for j in rows)) / n
-        found.append((ua, ub, va, vb))
-    u, v = found
+        seen.append((ua, ub, va, vb))
+    u, v = seen
     return radius / 2.0 * float((u[0] - v[0]) / (u[2] + v[2]) + (u[1] - v[1]) / (u[3] + v[3]))
 
 
@@ -48,32 +48,34 @@ def test_the_jackknife_is_leaving_out_one_draw_after_the_other(shared: bool) -> 
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
     rows = rng.integers(0, 40, 12).tolist()
     draws = [rows, rows[:9]] if shared else [rows, rng.integers(0, 40, 9).tolist()]
-    counts = np.array([np.bincount(one, minlength=pool.n_rows) for one in draws], dtype=np.int32)
-    found = AffineJackknife(grams, pool.population.y, 0.8, shared).differences(counts[None], np.array([0]))
+    counts = np.array([np.bincount(differences, minlength=pool.n_rows) for differences in draws], dtype=np.int32)
+    result = AffineJackknife(grams, pool.population.y, 0.8, shared).differences(counts[None], np.array([0]))
     if shared:
         draws = [rows[:9], rows[:9]]
         left = [slow_risk_difference(grams, y, [rows[:9][:i] + rows[:9][i + 1 :]] * 2, 0.8) for i in range(9)]
         variance = 8 / 9 * np.sum((np.array(left) - np.mean(left)) ** 2)
     else:
-        one = [slow_risk_difference(grams, y, [rows[:i] + rows[i + 1 :], draws[1]], 0.8) for i in range(12)]
+        differences = [slow_risk_difference(grams, y, [rows[:i] + rows[i + 1 :], draws[1]], 0.8) for i in range(12)]
         two = [slow_risk_difference(grams, y, [rows, draws[1][:i] + draws[1][i + 1 :]], 0.8) for i in range(9)]
-        variance = 11 / 12 * np.sum((one - np.mean(one)) ** 2) + 8 / 9 * np.sum((two - np.mean(two)) ** 2)
-    assert found.value[0, 1] == pytest.approx(slow_risk_difference(grams, y, draws, 0.8), abs=1e-12)
-    assert found.error[0, 1] == pytest.approx(math.sqrt(variance), abs=1e-12)
+        variance = 11 / 12 * np.sum((differences - np.mean(differences)) ** 2) + 8 / 9 * np.sum(
+            (two - np.mean(two)) ** 2
+        )
+    assert result.value[0, 1] == pytest.approx(slow_risk_difference(grams, y, draws, 0.8), abs=1e-12)
+    assert result.error[0, 1] == pytest.approx(math.sqrt(variance), abs=1e-12)
 
 
 def small_populations(number: int) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
     """Gaussian Gram matrices of two candidates on four rows, and labels."""
     rng = np.random.default_rng(7)
-    found = []
+    seen = []
     for _ in range(number):
         y = rng.choice([-1.0, 1.0], 4)
         grams = []
         for _ in range(2):
             x = rng.normal(size=4) * rng.choice([0.3, 1.0, 4.0]) + y * rng.choice([0.0, 1.0, 3.0])
             grams.append(np.exp(-(np.subtract.outer(x, x) ** 2)))
-        found.append((grams[0], grams[1], y))
-    return found
+        seen.append((grams[0], grams[1], y))
+    return seen
 
 
 def norm_sum(gram: FloatArray, y: FloatArray) -> float:
@@ -99,11 +101,11 @@ def test_exactly_no_bet_gains_under_the_null() -> None:
 
 def test_bets_win_with_many_rows_and_say_by_how_much() -> None:
     pool = feature_pool((0, 90))
-    found = pool.explore("uniform_allocation", 2 * 600, 1).report()
-    assert found.proven_worse == ("0°",)
-    assert found.comparisons[0].proven_at_least is not None
-    assert 0.0 <= found.comparisons[0].proven_at_least <= pool.gap
-    assert "the best candidate is not 0°" in found.lines()[2]
+    result = pool.explore("uniform_allocation", 2 * 600, 1).report()
+    assert result.proven_worse == ("0°",)
+    assert result.comparisons[0].proven_at_least is not None
+    assert 0.0 <= result.comparisons[0].proven_at_least <= pool.gap
+    assert "the best candidate is not 0°" in result.lines()[2]
     few = pool.explore("uniform_allocation", 2 * 16, 1).report()
     assert few.proven_worse == ()
     assert few.lines()[2].startswith("Nothing is proven")
@@ -113,7 +115,7 @@ def test_bets_win_with_many_rows_and_say_by_how_much() -> None:
 def test_averaging_over_pairings_keeps_the_mean() -> None:
     first, second, y = small_populations(1)[0]
     rows, pairings = np.array([0, 1, 2, 3, 1, 0]), np.array([[0, 1, 2, 3, 4, 5], [5, 2, 0, 1, 3, 4]])
-    each = [np.exp(log_wealth(Pairs.of(first, second, y, rows[one]))) for one in pairings]
+    each = [np.exp(log_wealth(Pairs.of(first, second, y, rows[pairing]))) for pairing in pairings]
     assert paired_log_wealth(first, second, y, rows, pairings) == pytest.approx(float(np.log(np.mean(each))))
 
 
@@ -124,11 +126,11 @@ def test_the_limits_cover(angles: tuple[int, ...]) -> None:
     once = np.array([np.bincount(rng.integers(0, 300, 16), minlength=300) for _ in range(1000)], dtype=np.int32)
     leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
     assert pool.judge is not None
-    found = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
+    result = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
     truth = pool.risks[None] - pool.risks[leader][:, None]
 
     def missed(width: float) -> int:
-        return int(((found.value - width * half_widths(found, 0.95) > truth + 1e-12).any(axis=1)).sum())
+        return int(((result.value - width * half_widths(result, 0.95) > truth + 1e-12).any(axis=1)).sum())
 
     assert judge(missed(1.0), 1000, 0.06).outcome != "refuted"
     # A planted error: limits of half the width.
@@ -138,12 +140,12 @@ def test_the_limits_cover(angles: tuple[int, ...]) -> None:
 
 def test_the_order_is_what_was_bought() -> None:
     pool = feature_pool((0, 90))
-    found = pool.explore("successive_elimination", 200, Seeds.of(5, 3))
-    assert found.comparison_data is not None
-    assert found.comparison_data.order is not None
-    assert found.counts is not None
-    for held in found.counts:
-        assert np.array_equal(np.bincount(found.comparison_data.order[: held.sum()], minlength=300), held)
+    result = pool.explore("successive_elimination", 200, Seeds.of(5, 3))
+    assert result.comparison_data is not None
+    assert result.comparison_data.order is not None
+    assert result.counts is not None
+    for held in result.counts:
+        assert np.array_equal(np.bincount(result.comparison_data.order[: held.sum()], minlength=300), held)
     # The theorem on bets is about independent rows, so nothing is proven for others.
     for options in ({"rows": "independent"}, {"replacement": "never"}):
         own = feature_pool((0, 90), **options).explore("successive_elimination", 200, 1)
@@ -155,10 +157,10 @@ def test_the_order_is_what_was_bought() -> None:
 
 def test_other_scores_leave_out_groups() -> None:
     pool = FeaturePool(make_synthetic(100, angles=(0, 90), rng=0), theta=0.1, score="risk", penalty=(1.0, 1.0))
-    found = pool.explore("uniform_allocation", 80, 2).report()
-    assert "16 groups of 40 rows left out" in found.method
-    assert found.comparisons[0].at_least < found.comparisons[0].difference
-    assert "affine regime" in found.proof
+    result = pool.explore("uniform_allocation", 80, 2).report()
+    assert "16 groups of 40 rows left out" in result.method
+    assert result.comparisons[0].at_least < result.comparisons[0].difference
+    assert "affine regime" in result.proof
 
 
 def report(*others: Comparison) -> SelectionReport:
@@ -188,9 +190,9 @@ def test_the_sentences() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1.0, "sure", True, math.nan])
 def test_a_level_is_between_0_and_1(level: object) -> None:
-    found = feature_pool((0, 90)).explore("uniform_allocation", 40)
+    result = feature_pool((0, 90)).explore("uniform_allocation", 40)
     with pytest.raises(ValueError, match="level must be between 0 and 1, both excluded"):
-        found.report(level)  # type: ignore[arg-type]
+        result.report(level)  # type: ignore[arg-type]
 
 
 def test_arms_without_rows_have_no_report() -> None:

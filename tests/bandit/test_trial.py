@@ -15,9 +15,9 @@ POOL = LossPool.bernoulli([0.5, 0.2, 0.6, 0.55, 0.5])
 
 
 def test_repr_and_table():
-    found = POOL.explore(MedianElimination(), 300, 4)
-    assert repr(found).startswith("<Exploration: selected 'arm 1' after 3 scored rounds, spent ")
-    table = found.table()
+    result = POOL.explore(MedianElimination(), 300, 4)
+    assert repr(result).startswith("<Exploration: selected 'arm 1' after 3 scored rounds, spent ")
+    table = result.table()
     assert table.count("leaves") == 4
     assert table.endswith("selected arm 1")
     several = POOL.explore(SuccessiveAcceptsRejects(k=2), 300, 4)
@@ -30,28 +30,28 @@ def test_repr_and_table():
 
 
 def test_plot_draws_the_allocation():
-    found = POOL.explore(MedianElimination(), 300, 4)
-    ax = found.plot()
+    result = POOL.explore(MedianElimination(), 300, 4)
+    ax = result.plot()
     segments = [[bar.get_width() for bar in group] for group in ax.containers]
-    assert np.array_equal(segments, [found.ledger.round_pulls(n)[0] for n in (1, 2, 3)])
+    assert np.array_equal(segments, [result.ledger.round_pulls(n)[0] for n in (1, 2, 3)])
     ends = [bar.get_x() + bar.get_width() for bar in ax.containers[-1]]
-    assert ends == pytest.approx(found.ledger.pulls[0])
+    assert ends == pytest.approx(result.ledger.pulls[0])
     assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["arm 0", "arm 1 *"]
     own = plt.figure().add_subplot()
-    assert found.plot(own) is own
+    assert result.plot(own) is own
     plt.close("all")
 
 
 def test_failures_count_selections_outside_the_best_set():
-    found = POOL.explore_many(SuccessiveAcceptsRejects(k=2), 300, 50)
-    inside = np.array([set(line) <= {1, 0, 4} for line in found.selected.tolist()])
-    assert np.array_equal(found.failures((0, 1, 4)), ~inside)
-    assert 0 < found.failures((0, 1, 4)).sum() < 50
+    batch = POOL.explore_many(SuccessiveAcceptsRejects(k=2), 300, 50)
+    inside = np.array([set(line) <= {1, 0, 4} for line in batch.selected.tolist()])
+    assert np.array_equal(batch.failures((0, 1, 4)), ~inside)
+    assert 0 < batch.failures((0, 1, 4)).sum() < 50
 
 
 @pytest.mark.parametrize("best", [["arm 0"], [5], [-1], [0.5]])
 def test_failures_needs_positions(best):
-    found = POOL.explore_many(MedianElimination(), 300, 2)
+    batch = POOL.explore_many(MedianElimination(), 300, 2)
     with pytest.raises(ValueError, match="must be positions from 0 to 4, got"):
-        found.failures(best)
-    assert found.failures(np.arange(5)).tolist() == [False, False]
+        batch.failures(best)
+    assert batch.failures(np.arange(5)).tolist() == [False, False]

@@ -50,7 +50,7 @@ def test_a_run_that_is_killed_after_every_answer_goes_on(tmp_path):
     """Every step is a new object that knows the file only, and tells half of what it is asked for."""
     rows, oracle, costs = task()
     plain = model().fit(rows.X, rows.y, oracle)
-    told = []
+    seen = []
     for _ in range(40):
         run = AskTell(model(), rows.X, rows.y, costs, journal=tmp_path / "j")
         if (wanted := run.ask()) is None:
@@ -58,10 +58,10 @@ def test_a_run_that_is_killed_after_every_answer_goes_on(tmp_path):
         name, places = next(iter(wanted.rows.items()))
         values = np.array(oracle.query(name, places))
         values[(len(values) + 1) // 2 :] = np.nan
-        told += [(name, int(row)) for row in places[: (len(values) + 1) // 2]]
+        seen += [(name, int(row)) for row in places[: (len(values) + 1) // 2]]
         run.tell({name: values})
     assert run.model.ledger_.to_csv() == plain.ledger_.to_csv()
-    assert len(told) == len(set(told)) == plain.ledger_.pulls.sum()
+    assert len(seen) == len(set(seen)) == plain.ledger_.pulls.sum()
 
 
 def test_rows_that_are_lost_are_replaced_by_the_next():
@@ -69,13 +69,13 @@ def test_rows_that_are_lost_are_replaced_by_the_next():
     run = AskTell(model(strategy="uniform_allocation"), rows.X, rows.y, costs)
     first = run.ask()
     name, places = next(iter(first.rows.items()))
-    answers = {other: oracle.query(other, some) for other, some in first.rows.items()}
+    answers = {other: oracle.query(other, sample) for other, sample in first.rows.items()}
     run.tell(answers, lost={name: places[:2]})
     second = run.ask()
-    assert {other: len(some) for other, some in second.rows.items()} == {name: 2}
+    assert {other: len(sample) for other, sample in second.rows.items()} == {name: 2}
     assert not set(second.rows[name].tolist()) & set(places.tolist())
     while wanted := run.ask():
-        run.tell({other: oracle.query(other, some) for other, some in wanted.rows.items()})
+        run.tell({other: oracle.query(other, sample) for other, sample in wanted.rows.items()})
     assert not {(name, int(row)) for row in places[:2]} & set(run.journal.values)
     assert run.model.ledger_.spent == sum(costs[other] for other, _ in run.journal.values)
 
@@ -87,8 +87,8 @@ def test_values_that_are_there_are_taken_when_their_turn_comes():
     }
     record = Recording(ArrayOracle(known))
     record.available = ArrayOracle(known).available
-    told = []
-    run = AskTell(model(), rows.X, rows.y, costs, source=record, watch=told.append)
+    seen = []
+    run = AskTell(model(), rows.X, rows.y, costs, source=record, watch=seen.append)
     while wanted := run.ask():
         assert all((places % 2 == 1).all() for places in wanted.rows.values())
         run.tell({name: oracle.query(name, places) for name, places in wanted.rows.items()})
@@ -96,7 +96,7 @@ def test_values_that_are_there_are_taken_when_their_turn_comes():
     assert run.model.ledger_.to_csv() == plain.ledger_.to_csv()
     bought = {(p.candidate, int(row)) for p in plain.purchases_ for row in p.rows}
     assert set(record.asked) <= bought
-    assert max(told) == len(bought)
+    assert max(seen) == len(bought)
     assert len(record.asked) == len(set(record.asked))
 
 

@@ -29,20 +29,20 @@ def pool_on(rows, oracle, budget=300, options=None, score="risk", n_classes=2, y
 def test_arms_buy_prefixes_of_one_order():
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 90], costs=["1", "2", "0.5"])
     buyer, order, pool = pool_on(rows, oracle)
-    found = pool.explore(MedianElimination(alignment="budget"), 100)
+    result = pool.explore(MedianElimination(alignment="budget"), 100)
     for arm in range(3):
         n = int(buyer.ledger.pulls[0, arm])
         assert set(order[:n]) == set(np.flatnonzero(buyer.bought[arm]))
-    assert found.ledger.pulls.tolist() == buyer.ledger.pulls.tolist()
-    np.testing.assert_array_equal(found.counts, buyer.bought)
+    assert result.ledger.pulls.tolist() == buyer.ledger.pulls.tolist()
+    np.testing.assert_array_equal(result.counts, buyer.bought)
 
 
 class Laboratory:
     """Counts what is asked for; of the first candidate few rows can be had."""
 
     def __init__(self, rows, few):
-        self.names, self.costs = tuple(one.name for one in rows.candidates), (1,) * len(rows.candidates)
-        self._values = {one.name: one.values for one in rows.candidates}
+        self.names, self.costs = tuple(candidate.name for candidate in rows.candidates), (1,) * len(rows.candidates)
+        self._values = {candidate.name: candidate.values for candidate in rows.candidates}
         self._few, self._rows, self.asked = few, rows, 0
 
     def available(self, name):
@@ -73,17 +73,17 @@ def test_fresh_rounds_that_would_run_out_of_rows_are_refused_before_anything_is_
 def test_fresh_rounds_share_no_row():
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 70, 90])
     buyer, _, pool = pool_on(rows, oracle)
-    found = pool.explore(MedianElimination(accumulate=False), 160)
+    result = pool.explore(MedianElimination(accumulate=False), 160)
     first, second = ({int(r) for p in buyer.purchases if p.number == k for r in p.rows} for k in (1, 2))
     assert len(first) == 20
     assert not first & second
     # The second round is scored on its own rows alone.
-    arm = found.selected
+    arm = result.selected
     fresh = np.array(sorted(second))
     frame = Frame.of(np.hstack([rows.X, buyer._values[arm]])[fresh], ModelOptions())
     points = frame.points(np.hstack([rows.X, buyer._values[arm]])[fresh])
     slow = solve(frame.cross(points), rows.y[fresh], 0.3, penalty=(0.1, 0.1))
-    assert found.rounds[1].lower[arm] - 1e-9 <= slow.risk <= found.rounds[1].upper[arm] + 1e-9
+    assert result.rounds[1].lower[arm] - 1e-9 <= slow.risk <= result.rounds[1].upper[arm] + 1e-9
 
 
 @pytest.mark.parametrize("score", ["risk", "objective"])
@@ -96,11 +96,11 @@ def test_scores_are_those_of_the_simulations(score):
     pulls = np.array([[10, 20, 30, 40]])
     session.pull(pulls, False, lambda granted, due: buyer.ledger.buy(due))
     everyone = np.ones((1, 4), dtype=bool)
-    found = session.score(everyone, False, session.levels - 1)
+    result = session.score(everyone, False, session.levels - 1)
     peer = FeaturePool(rows, theta=0.3, score=score, penalty=(0.1, 0.1), gamma=5.0)
     for arm in range(4):
         value = peer.arms[arm].score(buyer.bought[arm][None].astype(np.int32))[0]
-        assert found.value[0, arm] == pytest.approx(value[0], abs=1e-8)
+        assert result.value[0, arm] == pytest.approx(value[0], abs=1e-8)
     assert buyer.ledger.spent == 100
 
 
@@ -109,15 +109,15 @@ def test_scores_against_the_reference_solver():
     buyer, _, pool = pool_on(rows, oracle, score="objective")
     session = pool.open(Seeds.of(0))
     session.pull(np.array([[25, 25]]), False, lambda granted, due: buyer.ledger.buy(due))
-    found = session.score(np.ones((1, 2), dtype=bool), False, 0)
+    result = session.score(np.ones((1, 2), dtype=bool), False, 0)
     for arm in range(2):
         bought = np.flatnonzero(buyer.bought[arm])
         points = np.hstack([rows.X[bought], buyer.values(arm, bought)])
         frame = Frame.of(points, ModelOptions())
         gram = frame.cross(frame.points(points))
         slow = solve(gram, rows.y[bought], 0.3, penalty=(0.1, 0.1), method="cvxpy", tol=1e-6)
-        assert found.lower[0, arm] <= slow.objective / 25 + 1e-6
-        assert slow.objective / 25 <= found.upper[0, arm] + 1e-6
+        assert result.lower[0, arm] <= slow.objective / 25 + 1e-6
+        assert slow.objective / 25 <= result.upper[0, arm] + 1e-6
 
 
 def test_many_classes_score_by_the_mean_of_one_against_the_rest():
@@ -126,13 +126,13 @@ def test_many_classes_score_by_the_mean_of_one_against_the_rest():
     buyer, _, pool = pool_on(rows, oracle, score="objective", n_classes=3, y=y)
     session = pool.open(Seeds.of(0))
     session.pull(np.array([[30, 30]]), False, lambda granted, due: buyer.ledger.buy(due))
-    found = session.score(np.ones((1, 2), dtype=bool), False, session.levels - 1)
+    result = session.score(np.ones((1, 2), dtype=bool), False, session.levels - 1)
     bought = np.flatnonzero(buyer.bought[1])
     points = np.hstack([rows.X[bought], buyer.values(1, bought)])
     frame = Frame.of(points, ModelOptions())
     gram = frame.cross(frame.points(points))
     slow = [solve(gram, np.where(y[bought] == c, 1, -1), 0.3, penalty=(0.1, 0.1)).objective / 30 for c in range(3)]
-    assert found.value[0, 1] == pytest.approx(np.mean(slow), abs=1e-8)
+    assert result.value[0, 1] == pytest.approx(np.mean(slow), abs=1e-8)
     parts = [(np.array([1.0]), np.array([0.5]), np.array([2.0])), (np.array([3.0]), np.array([2.5]), np.array([3.0]))]
     assert mean_certificate(parts) == (2.0, 1.5, 2.5)
 
@@ -165,12 +165,12 @@ def test_a_trial_pays_from_the_ledger_of_its_run():
     """One ledger: rounds, shares and left-overs of the trial are lines of the run's ledger."""
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 90], costs=["1", "2", "0.5"])
     buyer, _, pool = pool_on(rows, oracle, budget=100)
-    found = pool.explore(MedianElimination(), 60)
-    assert [e for e in buyer.ledger.entries() if e.pulls or e.left_over] == found.ledger.entries()
-    assert buyer.ledger.spent == found.ledger.spent <= 60
+    result = pool.explore(MedianElimination(), 60)
+    assert [e for e in buyer.ledger.entries() if e.pulls or e.left_over] == result.ledger.entries()
+    assert buyer.ledger.spent == result.ledger.spent <= 60
     with pytest.raises(ValueError, match="that are left"):
         buyer.ledger.window(90, [0]).buy([90])
-    assert buyer.ledger.spent == found.ledger.spent
+    assert buyer.ledger.spent == result.ledger.spent
 
 
 @pytest.mark.parametrize("wanted", [{-2: [0, 1]}, {0: [-1, 5]}, {0: [60]}, {2: [0]}])

@@ -39,22 +39,22 @@ def cascade(*limits):
 
 def test_every_layer_sees_what_the_one_before_gave_up():
     source = Source()
-    found = cascade(5.5, 3.5, 2.5).decide(X, source)
-    assert found.layer.tolist() == [0, 0, 3, 3, 2, 2, 1, 1]
-    assert found.hidden.tolist() == [True, True] + [False] * 6
-    assert found.seen.tolist() == [3, 3, 3, 3, 2, 2, 1, 1]
-    assert found.winner.tolist() == [0, 1] * 4
+    result = cascade(5.5, 3.5, 2.5).decide(X, source)
+    assert result.layer.tolist() == [0, 0, 3, 3, 2, 2, 1, 1]
+    assert result.hidden.tolist() == [True, True] + [False] * 6
+    assert result.seen.tolist() == [3, 3, 3, 3, 2, 2, 1, 1]
+    assert result.winner.tolist() == [0, 1] * 4
     # Accepted rows cost nothing, and no value is asked for twice.
     assert source.asked == [("ct", r) for r in range(6)] + [("mri", r) for r in range(4)]
-    assert {name: rows.tolist() for name, rows in found.asked.items()} == {"ct": [*range(6)], "mri": [*range(4)]}
+    assert {name: rows.tolist() for name, rows in result.asked.items()} == {"ct": [*range(6)], "mri": [*range(4)]}
 
 
 @pytest.mark.parametrize("layers", [1, 2, 4])
 def test_any_number_of_layers(layers):
     limits = [6.5, 5.5, 8.5, 5.0][:layers]
-    found = cascade(*limits).decide(X, Source())
+    result = cascade(*limits).decide(X, Source())
     expected = {1: [7], 2: [6, 7], 4: [3, 4, 5, 6, 7]}[layers]
-    assert np.flatnonzero(found.layer).tolist() == expected
+    assert np.flatnonzero(result.layer).tolist() == expected
 
 
 def test_a_layer_alone_asks_for_every_row():
@@ -64,11 +64,11 @@ def test_a_layer_alone_asks_for_every_row():
 
 
 def test_a_missing_value_leaves_a_row_undecided_not_hidden():
-    found = cascade(5.5, 3.5, 2.5).decide(X, Source(missing={("ct", 4), ("mri", 0)}))
-    assert found.undecided.tolist() == [True, False, False, False, True, False, False, False]
-    assert found.missing[[0, 4]].tolist() == ["mri", "ct"]
-    assert found.seen[[0, 4]].tolist() == [2, 1]
-    assert found.hidden.tolist() == [False, True] + [False] * 6
+    result = cascade(5.5, 3.5, 2.5).decide(X, Source(missing={("ct", 4), ("mri", 0)}))
+    assert result.undecided.tolist() == [True, False, False, False, True, False, False, False]
+    assert result.missing[[0, 4]].tolist() == ["mri", "ct"]
+    assert result.seen[[0, 4]].tolist() == [2, 1]
+    assert result.hidden.tolist() == [False, True] + [False] * 6
 
 
 def test_all_missing_candidates_are_named_and_nothing_is_asked_for_such_rows():

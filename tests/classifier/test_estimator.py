@@ -225,8 +225,8 @@ def test_explanations_and_missing_values():
         model.predict(test.X)
     # Without any values explain says which rows need one, and the others are as before.
     alone, all_there = model.explain(test.X), model.explain(test.X, {**values, "90°": np.nan_to_num(values["90°"])})
-    for one, other, seen in zip(alone, all_there, decisions.seen, strict=True):
-        assert one == other if seen == 1 else one.endswith("the next layer needs 90°")
+    for entry, other, seen in zip(alone, all_there, decisions.seen, strict=True):
+        assert entry == other if seen == 1 else entry.endswith("the next layer needs 90°")
 
 
 def test_scores_in_the_report_are_those_of_the_rounds():
@@ -234,11 +234,11 @@ def test_scores_in_the_report_are_those_of_the_rounds():
     model = ExMLClassifier.paper(budget=200).fit(rows.X, rows.y, oracle)
     text, rounds = model.report(), model.records_[1].selection.exploration.rounds
     assert len(rounds) == 2
-    for one in rounds:
-        for arm in one.active:
-            assert one.lower[arm] <= one.scores[arm] <= one.upper[arm]
-            assert f"| {one.scores[arm]:.6f} | " in text
-            assert f" | [{one.lower[arm]:.6f}, {one.upper[arm]:.6f}] |" in text
+    for entry in rounds:
+        for arm in entry.active:
+            assert entry.lower[arm] <= entry.scores[arm] <= entry.upper[arm]
+            assert f"| {entry.scores[arm]:.6f} | " in text
+            assert f" | [{entry.lower[arm]:.6f}, {entry.upper[arm]:.6f}] |" in text
     assert "Spent 200 of the budget of 200" in text
     assert model.ledger_.table() in text
 

@@ -26,12 +26,12 @@ def test_only_columns_with_a_gross_cell_are_cut():
     assert np.array_equal(np.clip(X, *clip_limits(X)), X)
     X[7, 1] = 1e30
     X[8, 2] = 0.5 * CLIP_QUARTILE_DISTANCES * np.ptp(np.quantile(X[:, 2], [0.25, 0.75]))
-    found = np.clip(X, *clip_limits(X))
+    result = np.clip(X, *clip_limits(X))
     low, middle, high = np.quantile(X[:, 1], [0.25, 0.5, 0.75])
-    assert found[7, 1] == pytest.approx(middle + FAR_QUARTILE_DISTANCES * (high - low))
+    assert result[7, 1] == pytest.approx(middle + FAR_QUARTILE_DISTANCES * (high - low))
     others = np.ones_like(X, dtype=bool)
     others[7, 1] = False
-    assert np.array_equal(found[others], X[others])
+    assert np.array_equal(result[others], X[others])
 
 
 def test_a_kernel_sees_beside_a_gross_cell():

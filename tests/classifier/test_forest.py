@@ -23,29 +23,29 @@ def members(X, nodes, root, rows):
     points = X.astype(np.float32)
     inside, waiting = {}, [(root, rows)]
     while waiting:
-        node, some = waiting.pop()
-        inside[node] = some
+        node, sample = waiting.pop()
+        inside[node] = sample
         if feature[node] >= 0:
-            below = points[some, feature[node]] <= threshold[node]
-            waiting += [(left[node], some[below]), (right[node], some[~below])]
+            below = points[sample, feature[node]] <= threshold[node]
+            waiting += [(left[node], sample[below]), (right[node], sample[~below])]
     return inside
 
 
 def gain_of(T, w, below):
     """Squared sums per weight on both sides: how good a cut is."""
     sides = [(w[side, None] * T[side]).sum(axis=0) for side in (below, ~below)]
-    return sum((one**2).sum() / w[side].sum() for one, side in zip(sides, (below, ~below), strict=True))
+    return sum((entry**2).sum() / w[side].sum() for entry, side in zip(sides, (below, ~below), strict=True))
 
 
 def best_gain(points, T, w, columns):
     """The largest gain over all cuts of the columns, one by one."""
-    found = [-np.inf]
+    seen = [-np.inf]
     for f in columns:
         values = np.unique(points[:, f])
         for low, high in itertools.pairwise(values):
             if high > low + EQUAL_VALUE_TOLERANCE:
-                found.append(gain_of(T, w, points[:, f] <= low))
-    return max(found)
+                seen.append(gain_of(T, w, points[:, f] <= low))
+    return max(seen)
 
 
 def drawn_rows(n, trees, seed, drawn=None):

@@ -30,11 +30,11 @@ def test_every_cut_of_the_file_leaves_the_whole_lines(tmp_path, monkeypatch):
     data = (tmp_path / "j").read_bytes()
     for length in range(len(data) + 1):
         (tmp_path / "cut").write_bytes(data[:length])
-        found = Journal.open(RUN, tmp_path / "cut")
+        result = Journal.open(RUN, tmp_path / "cut")
         whole = max(data[:length].count(b"\n") - 1, 0)
-        assert len(found.values) + len(found.lost) == whole
+        assert len(result.values) + len(result.lost) == whole
         # The next value stands on a line of its own.
-        found.record("ct", [(9, (1.0,))])
+        result.record("ct", [(9, (1.0,))])
         assert Journal.open(RUN, tmp_path / "cut").values["ct", 9] == (1.0,)
 
 
@@ -98,8 +98,8 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
         flipped[bit // 8] ^= 1 << bit % 8
         (tmp_path / "f").write_bytes(flipped)
         try:
-            found = Journal.open(RUN, tmp_path / "f")
-            assert (found.values, found.lost) == (truth.values, truth.lost), bit
+            result = Journal.open(RUN, tmp_path / "f")
+            assert (result.values, result.lost) == (truth.values, truth.lost), bit
         except ValueError:
             refused += 1
         assert (tmp_path / "f").read_bytes() == flipped
@@ -134,4 +134,4 @@ def test_after_a_full_disk_the_next_value_stands_on_its_own_line(tmp_path, monke
 
 def test_digests_notice_changes():
     assert digest([1.0, 2.0], ["a", "b"]) == digest([1, 2], ["a", "b"])
-    assert len({digest(one) for one in ([1.0], [[1.0]], [2.0], ["1.0"], [1.0, 0.0])}) == 5
+    assert len({digest(value) for value in ([1.0], [[1.0]], [2.0], ["1.0"], [1.0, 0.0])}) == 5

@@ -97,19 +97,19 @@ def test_the_regression_is_the_mean_of_all_by_their_held_out_errors():
     rest = T - T.mean(axis=0)
     matrices = slow_matrices(model)
     every = [(K, p, left_out(K, p, rest)) for K in matrices for p in PENALTIES]
-    errors = np.array([((one - rest) ** 2).sum(axis=1).mean() for *_, one in every])
+    errors = np.array([((entry - rest) ** 2).sum(axis=1).mean() for *_, entry in every])
     weights = np.repeat(KERNEL_PRIOR, len(PENALTIES)) * np.exp(-REGRESSION_TEMPERATURE * 30 * errors)
     weights /= weights.max()
     assert (weights > 0.1).sum() > 2, "the case has nothing to average"
     weights[weights < 1e-3] = 0.0
     weights /= weights.sum()
-    wanted = sum(w * one for w, (*_, one) in zip(weights, every, strict=True))
+    wanted = sum(w * entry for w, (*_, entry) in zip(weights, every, strict=True))
     np.testing.assert_allclose(held, wanted + model.base, atol=1e-8)
     fitted = sum(w * K @ np.linalg.solve(K + p * np.eye(30), rest) for w, (K, p, _) in zip(weights, every, strict=True))
     np.testing.assert_allclose(model.predict(X), fitted + model.base, atol=1e-8)
     # No best one alone, and no plain mean.
     assert np.abs(held - every[int(errors.argmin())][2] - model.base).max() > 1e-3
-    assert np.abs(held - np.mean([one for *_, one in every], axis=0) - model.base).max() > 1e-3
+    assert np.abs(held - np.mean([entry for *_, entry in every], axis=0) - model.base).max() > 1e-3
 
 
 def test_weights_fall_with_error_and_rows():
@@ -130,11 +130,12 @@ def test_rows_above_a_number_are_solved_for_what_some_of_them_choose():
         model, held = KernelFitter(choosing=20)(X, T)
         assert len(model.anchors) == 50
         rest = T - model.base
-        some = np.linspace(0, 49, 20).round().astype(int)
+        result = np.linspace(0, 49, 20).round().astype(int)
         matrices = slow_matrices(model)
         tried = {
             (k, p): np.log(KERNEL_PRIOR[k])
-            - REGRESSION_TEMPERATURE * ((left_out(K[np.ix_(some, some)], p, rest[some]) - rest[some]) ** 2).sum()
+            - REGRESSION_TEMPERATURE
+            * ((left_out(K[np.ix_(result, result)], p, rest[result]) - rest[result]) ** 2).sum()
             for k, K in enumerate(matrices)
             for p in PENALTIES
         }

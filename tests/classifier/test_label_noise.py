@@ -42,7 +42,7 @@ def plain_fit(p, y, law, k, e):
             for row in dens
         ]
         sums = [sum(row[c] for row in shares) + prior[c] for c in range(n_classes + 2)]
-        weights = [one / sum(sums) for one in sums]
+        weights = [entry / sum(sums) for entry in sums]
     return sum(np.log(np.dot(weights, row)) for row in dens) + np.dot(prior, np.log(weights))
 
 
@@ -53,9 +53,9 @@ def test_the_fit_is_that_of_a_plain_loop(n_classes):
     p = np.clip(p, constants.MIN_BORDER_DISTANCE, 1 - constants.MIN_BORDER_DISTANCE)
     p /= p.sum(axis=1, keepdims=True)  # scipy refuses points off the simplex
     laws = noise_grid(n_classes)
-    found = latent_class._noise_log_likelihoods(p, y, laws, 4.0, 0.12)
-    for law, one in zip(laws[::3], found[::3], strict=True):
-        assert one == pytest.approx(plain_fit(p, y, law, 4.0, 0.12), rel=1e-9)
+    noise_log_likelihoods = latent_class._noise_log_likelihoods(p, y, laws, 4.0, 0.12)
+    for law, entry in zip(laws[::3], noise_log_likelihoods[::3], strict=True):
+        assert entry == pytest.approx(plain_fit(p, y, law, 4.0, 0.12), rel=1e-9)
 
 
 @pytest.mark.parametrize(("share", "sizes"), [(0.5, None), (0.8, None), (0.2, None), (0.8, (0.15, 0.5, 0.35))])
@@ -103,8 +103,8 @@ def test_probabilities_at_the_border_are_taken():
 def test_a_law_may_be_given_and_the_report_says_so():
     rows, oracle, *_ = synthetic(per_class=40)
     options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
-    found = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
-    assert re.search(r"hidden rows: -1 \d+% \(\d+% to \d+% possible\), 1 \d+% \(\d+% to \d+% possible\)\.", found)
+    result = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
+    assert re.search(r"hidden rows: -1 \d+% \(\d+% to \d+% possible\), 1 \d+% \(\d+% to \d+% possible\)\.", result)
     given = ExMLClassifier(label_noise=[0.8, 0.2], **options).fit(rows.X, rows.y, oracle).report()
     assert "Assumed label noise of hidden rows: -1 80%, 1 20%, as given." in given
     for law in ([0.8, 0.3], [1.0, 0.0], [0.5, 0.3, 0.2], "x", [0.5, float("nan")]):

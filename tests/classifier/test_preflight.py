@@ -44,7 +44,7 @@ def column(values, place=1):
 
 
 def faults(findings):
-    return [one for one in findings if one.severity != "note"]
+    return [finding for finding in findings if finding.severity != "note"]
 
 
 def test_a_good_table_has_only_its_class_counts():
@@ -89,16 +89,16 @@ RNG = np.random.default_rng(1)
     ],
 )
 def test_planted_faults(changes, severity, words):
-    found = faults(check_data(visit(**changes)))
-    assert len(found) == 1
-    assert found[0].severity == severity
-    assert words in found[0].message
-    assert "\n" not in found[0].message
+    result = faults(check_data(visit(**changes)))
+    assert len(result) == 1
+    assert result[0].severity == severity
+    assert words in result[0].message
+    assert "\n" not in result[0].message
     if severity == "error":
-        with pytest.raises(ValueError, match=found[0].message[:20]):
-            raise_errors(found)
+        with pytest.raises(ValueError, match=result[0].message[:20]):
+            raise_errors(result)
     else:
-        raise_errors(found)
+        raise_errors(result)
 
 
 def test_what_is_no_fault():
@@ -130,10 +130,10 @@ def test_copies_are_told_from_chance():
 
 
 def test_refusals_come_first_and_are_told_together():
-    found = check_data(visit(first_rows=3, memory=1, y=RNG.normal(size=200)))
-    assert [one.severity for one in found] == ["error", "error", "warning"]
+    data = check_data(visit(first_rows=3, memory=1, y=RNG.normal(size=200)))
+    assert [entry.severity for entry in data] == ["error", "error", "warning"]
     with pytest.raises(ValueError, match=r"measurement.*; 200 rows need about"):
-        raise_errors(found)
+        raise_errors(data)
 
 
 def test_memory():
@@ -149,15 +149,15 @@ def test_memory():
     assert [in_bytes(n) for n in (12, 2**21, 3 * 2**30)] == ["12 bytes", "2.0 MiB", "3.0 GiB"]
     # Beyond the size at which pairs of rows are compared the table need not fit squared.
     rows = visit(X=np.zeros((3000, 1)) + np.arange(3000)[:, None], y=np.array(["a", "b"] * 1500), columns=("x",))
-    assert any(one.severity == "error" for one in check_data(replace(rows, memory=2**28)))
+    assert any(entry.severity == "error" for entry in check_data(replace(rows, memory=2**28)))
     assert not faults(check_data(replace(rows, memory=2**28, max_kernel_rows=1500)))
 
 
 def test_grammar_of_one():
-    found = faults(
+    result = faults(
         check_data(visit(y=labels(ill=100, well=99, sick=1), X=column([9e9, *visit().X[1:, 1]]), first_rows=1))
     )
-    assert [one.message.split(":")[0].split(";")[0] for one in found] == [
+    assert [entry.message.split(":")[0].split(";")[0] for entry in result] == [
         "class 'sick' has 1 row",
         "observed weight has 1 value far from the others, like 9e+09, perhaps a code",
         "the first round buys 1 row of a candidate",

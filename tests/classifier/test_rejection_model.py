@@ -44,8 +44,8 @@ def test_one_against_the_rest_of_two_classes_is_the_binary_model(rows):
     h = gram @ np.column_stack([s.u for s in both])
     g = gram @ np.column_stack([s.w for s in both])
     np.testing.assert_allclose(h[:, 0], -h[:, 1], atol=1e-4)
-    one = ModelOptions(C_h=0.1, C_g=0.1)
-    u, w = fit_coefficients(gram, y, 2, 0.3, one, 1e-8)
+    options = ModelOptions(C_h=0.1, C_g=0.1)
+    u, w = fit_coefficients(gram, y, 2, 0.3, options, 1e-8)
     _, accepted = apply_rejector(gram @ u, gram @ w)
     clear = np.abs(g[:, 0]) > 1e-3
     np.testing.assert_array_equal(accepted[clear], g[clear, 0] >= 0)

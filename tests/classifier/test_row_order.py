@@ -58,17 +58,17 @@ def orders(rows, strata):
 
 def test_a_cycle_is_a_fair_bet():
     """Hostile factors: the first cycle's product has a mean of at most the power of the mean of all rows."""
-    found = orders(4, 2)
+    result = orders(4, 2)
     for factors in product([0.05, 1.0, 1.9], repeat=4):
-        mean = np.mean([factors[one[0]] * factors[one[1]] for one in found])
+        mean = np.mean([factors[entry[0]] * factors[entry[1]] for entry in result])
         assert mean <= np.mean(factors) ** 2 * (1 + 1e-12)
 
 
 def stopped(factors, looks):
     """Mean wealth of one who stops at the first gain that he sees when he looks."""
     ends = []
-    for one in orders(4, 2):
-        wealth = np.cumprod([factors[row] for row in one])[looks]
+    for order in orders(4, 2):
+        wealth = np.cumprod([factors[row] for row in order])[looks]
         ends.append(wealth[wealth > 1][0] if (wealth > 1).any() else wealth[-1])
     return float(np.mean(ends))
 

@@ -40,8 +40,8 @@ def test_round_trip(task, path):
     assert saved.explain(decisions) == model.explain(test.X, values)
     assert saved.layout.feature_names == ("column 0", "column 1")
     assert {name: own[0].name for name, own in saved.candidates.items()} == {name: name for name in model.selected_}
-    for one, other in zip(saved.cascade.layers, model.cascade_.layers, strict=True):
-        np.testing.assert_array_equal(one.model.u, other.model.u)
+    for entry, other in zip(saved.cascade.layers, model.cascade_.layers, strict=True):
+        np.testing.assert_array_equal(entry.model.u, other.model.u)
     with pytest.raises(ValueError, match="2 observed columns, got 1"):
         saved.decide(test.X[:, :1], {})
 

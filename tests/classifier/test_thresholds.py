@@ -27,7 +27,7 @@ def test_cross_validation_by_refitting_the_estimator():
     y = np.repeat([0, 1], 20)
     X = rng.normal(size=(40, 2)) + y[:, None]
     options = ModelOptions(gamma=2.0, scaling="none", C_h=0.1, C_g=0.1)
-    found = CrossValidatedVotes.of_features(X, y, 2, options, folds=4, rng=np.random.default_rng(5)).count(0.3)
+    result = CrossValidatedVotes.of_features(X, y, 2, options, folds=4, rng=np.random.default_rng(5)).count(0.3)
     order = np.random.default_rng(5).permutation(40)
     order = np.concatenate([order[y[order] == 0], order[y[order] == 1]])
     fold = np.empty(40, int)
@@ -38,7 +38,7 @@ def test_cross_validation_by_refitting_the_estimator():
         kept = ~peer.predict_reject(X[fold == k])
         accepted += kept.sum()
         right += (kept & (peer.predict(X[fold == k]) == y[fold == k])).sum()
-    assert (found.accepted, found.right_accepted) == (accepted, right)
+    assert (result.accepted, result.right_accepted) == (accepted, right)
     assert 0 < accepted < 40
 
 
@@ -61,8 +61,8 @@ def test_prices_are_tried_from_the_highest_down():
         X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(0)
     )
     tried = judge.count_down_to((0.1, 0.2, 0.3, 0.4), 0.9)
-    assert [one.theta for one in tried] == [0.4]
-    assert [one.theta for one in judge.count_down_to((0.1, 0.2, 0.3), 1.01)] == [0.1, 0.2, 0.3]
+    assert [entry.theta for entry in tried] == [0.4]
+    assert [entry.theta for entry in judge.count_down_to((0.1, 0.2, 0.3), 1.01)] == [0.1, 0.2, 0.3]
     # Skipping changes nothing: the rule takes the same price when it sees all of them.
     everything = [judge.count(theta) for theta in (0.1, 0.2, 0.3, 0.4)]
     assert choose_initial(everything, 0.9).theta == choose_initial(tried, 0.9).theta == 0.4
@@ -72,11 +72,13 @@ def test_estimated_errors_of_two_classes_are_the_rejection_loss_at_one_quarter()
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, accepted = 100, int(rng.integers(0, 101))
-        one = ThetaResult(0.2, n, accepted, int(rng.integers(0, accepted + 1)), int(rng.integers(0, n - accepted + 1)))
-        wrong_accepted = one.accepted - one.right_accepted
-        wrong = wrong_accepted + (n - accepted) - one.right_rejected
+        theta_result = ThetaResult(
+            0.2, n, accepted, int(rng.integers(0, accepted + 1)), int(rng.integers(0, n - accepted + 1))
+        )
+        wrong_accepted = theta_result.accepted - theta_result.right_accepted
+        wrong = wrong_accepted + (n - accepted) - theta_result.right_rejected
         loss = wrong_accepted + 0.25 * (n - accepted)
-        assert one.estimated_errors(2) == pytest.approx(4 * loss - 2 * wrong)
+        assert theta_result.estimated_errors(2) == pytest.approx(4 * loss - 2 * wrong)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -159,10 +161,10 @@ def test_every_row_is_judged_by_a_model_that_was_fitted_without_it():
 
 def test_counts_among_some_rows_and_among_the_others_add_up():
     judge, X, _ = _judge()
-    some = X[:, 1] > 0
-    whole, one, other = judge.count(0.3), judge.count(0.3, some), judge.count(0.3, ~some)
+    result = X[:, 1] > 0
+    whole, entry, other = judge.count(0.3), judge.count(0.3, result), judge.count(0.3, ~result)
     for field in ("rows", "accepted", "right_accepted", "right_rejected"):
-        assert getattr(whole, field) == getattr(one, field) + getattr(other, field)
+        assert getattr(whole, field) == getattr(entry, field) + getattr(other, field)
 
 
 def test_a_layer_behind_another_is_judged_on_the_rows_that_reach_it():

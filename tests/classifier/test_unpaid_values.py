@@ -37,11 +37,11 @@ def assert_same(first, second):
     assert first.selected_ == second.selected_
     assert first.ledger_.to_csv() == second.ledger_.to_csv()
     assert len(first.cascade_.layers) == len(second.cascade_.layers)
-    for one, other in zip(first.cascade_.layers, second.cascade_.layers, strict=True):
-        np.testing.assert_array_equal(one.model.anchors, other.model.anchors)
-        np.testing.assert_array_equal(one.model.u, other.model.u)
-        np.testing.assert_array_equal(one.model.w, other.model.w)
-        assert one.model.theta == other.model.theta
+    for entry, other in zip(first.cascade_.layers, second.cascade_.layers, strict=True):
+        np.testing.assert_array_equal(entry.model.anchors, other.model.anchors)
+        np.testing.assert_array_equal(entry.model.u, other.model.u)
+        np.testing.assert_array_equal(entry.model.w, other.model.w)
+        assert entry.model.theta == other.model.theta
 
 
 @pytest.mark.parametrize("options", RUNS, ids=lambda o: ", ".join(map(str, o.values())))

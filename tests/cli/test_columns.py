@@ -32,11 +32,11 @@ def test_offers():
 
 def test_wildcards_take_what_has_no_other_role():
     genes = parse_offer("genes=gene*:5")
-    found = assign_roles(TABLE, "y", ("*",), (genes, parse_offer('ct="ct, left":1')), "who")
-    assert found.offers[0].columns == ("gene1", "gene2", "gene10")
-    assert found.observed == ("age", "odd*name")
-    found = assign_roles(TABLE, "y", ("age",), (parse_offer("g=gene?:5"), parse_offer("last=gene10:1")))
-    assert found.offers[0].columns == ("gene1", "gene2")
+    result = assign_roles(TABLE, "y", ("*",), (genes, parse_offer('ct="ct, left":1')), "who")
+    assert result.offers[0].columns == ("gene1", "gene2", "gene10")
+    assert result.observed == ("age", "odd*name")
+    result = assign_roles(TABLE, "y", ("age",), (parse_offer("g=gene?:5"), parse_offer("last=gene10:1")))
+    assert result.offers[0].columns == ("gene1", "gene2")
     # A name that is there is a name, whatever it looks like.
     assert assign_roles(TABLE, "y", ("odd*name",), (genes,)).observed == ("odd*name",)
 

@@ -30,8 +30,8 @@ def test_synthetic_is_the_generator(tmp_path, capsys):
     np.testing.assert_array_equal(table.text("y") == "two", rows.y > 0)
     np.testing.assert_array_equal(table.text("class") == "hidden", rows.classes == 3)
     other = str(tmp_path / "t.csv")
-    found = json.loads(run(capsys, "data", "synthetic", "--per-class", "20", "--out", other, "--json")[1])
-    assert found == {"file": other, "rows": 60, "candidates": [f"a{angle}" for angle in range(10, 91, 10)]}
+    data = json.loads(run(capsys, "data", "synthetic", "--per-class", "20", "--out", other, "--json")[1])
+    assert data == {"file": other, "rows": 60, "candidates": [f"a{angle}" for angle in range(10, 91, 10)]}
     code, _, err = run(capsys, "data", "synthetic", "--out", str(path))
     assert code == 2
     assert "exists already" in err
@@ -47,9 +47,9 @@ def test_realdisp(tmp_path, capsys):
     assert "4 rows (1 walking, 1 jogging, 2 running), 9 sensors" in out
     assert load_realdisp(out_path).y.tolist() == [1, 2, 3, 3]
     other = str(tmp_path / "o.npz")
-    found = json.loads(run(capsys, "data", "realdisp", "--from", str(tmp_path), "--out", other, "--json")[1])
+    data = json.loads(run(capsys, "data", "realdisp", "--from", str(tmp_path), "--out", other, "--json")[1])
     counts = {"walking": 1, "jogging": 1, "running": 2}
-    assert found == {"file": other, "rows": 4, "activities": counts, "sensors": 9}
+    assert data == {"file": other, "rows": 4, "activities": counts, "sensors": 9}
     code, _, err = run(capsys, "data", "realdisp", "--from", str(tmp_path / "no"), "--out", str(tmp_path / "q.npz"))
     assert code == 2
     assert err.startswith("exml: there is no file or directory")

@@ -68,14 +68,14 @@ def test_the_search_finds_where_the_rate_falls_below_the_target() -> None:
         pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.8]}], strategies=["uniform_allocation"]
     )
     (panel,) = needed_budget.search(study, 0.05, 1000, n_jobs=1)
-    found = needed_in_simulation(panel.cells, 0.05)
+    outcome = needed_in_simulation(panel.cells, 0.05)
     budgets = [float(cell.budget) for cell in panel.cells]
     assert budgets == sorted(set(budgets))
     above = [cell for cell in panel.cells if cell.upper > 0.05]
     assert above
-    assert max(float(cell.budget) for cell in above) < float(found)
+    assert max(float(cell.budget) for cell in above) < float(outcome)
     # The steps below the answer are finer than a doubling.
-    assert float(found) / max(float(cell.budget) for cell in above) < 1.6
+    assert float(outcome) / max(float(cell.budget) for cell in above) < 1.6
     # The cells are those of a study at exactly these budgets.
     with run(
         known(

@@ -25,27 +25,27 @@ def numbers(table, *columns):
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_columns(tmp_path, separator):
     text = "a,b,y\n1,2.5,yes\n\n-3e2,NA,no\n".replace(",", separator)
-    found = table(tmp_path, text)
-    assert found.header == ("a", "b", "y")
-    assert found.lines == (2, 4)
-    np.testing.assert_array_equal(numbers(found, "a"), [[1], [-300]])
-    np.testing.assert_array_equal(numbers(found, "b", "a"), [[2.5, 1], [np.nan, -300]])
-    assert found.text("y").tolist() == ["yes", "no"]
+    result = table(tmp_path, text)
+    assert result.header == ("a", "b", "y")
+    assert result.lines == (2, 4)
+    np.testing.assert_array_equal(numbers(result, "a"), [[1], [-300]])
+    np.testing.assert_array_equal(numbers(result, "b", "a"), [[2.5, 1], [np.nan, -300]])
+    assert result.text("y").tolist() == ["yes", "no"]
 
 
 def test_numbers_at_once_are_numbers_one_by_one(tmp_path):
     """A column of plain numbers is read at once, unless a number is a word for a blank."""
     text = "a,b\n" + "".join(f" {i / 7} ,{-i}e-3\n" for i in range(50))
-    found = table(tmp_path, text)
-    cells = [[found.number(cell.strip(), "a", 1) for cell in row] for row in found.cells]
-    np.testing.assert_array_equal(numbers(found, "a", "b"), cells)
+    result = table(tmp_path, text)
+    cells = [[result.number(cell.strip(), "a", 1) for cell in row] for row in result.cells]
+    np.testing.assert_array_equal(numbers(result, "a", "b"), cells)
     marked = table(tmp_path, "a\n1\n-9\n", na_values=parse_na_values("-9"))
     np.testing.assert_array_equal(numbers(marked, "a"), [[1], [np.nan]])
 
 
 def test_byte_order_mark_and_quotes(tmp_path):
-    found = table(tmp_path, '\ufeff"a, the first",y\n"1",x\n')
-    assert found.header == ("a, the first", "y")
+    result = table(tmp_path, '\ufeff"a, the first",y\n"1",x\n')
+    assert result.header == ("a, the first", "y")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_byte_order_mark_and_quotes(tmp_path):
 )
 def test_bad_files(tmp_path, text, read, message):
     def attempt():
-        found = table(tmp_path, text)
-        return read(found) if read else found
+        result = table(tmp_path, text)
+        return read(result) if read else result
 
     with pytest.raises(ValueError, match=message):
         attempt()
@@ -90,8 +90,8 @@ def test_files_that_are_not_text(tmp_path):
 
 def test_compressed_files(tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,y\n1,x\n"))
-    found = read_table(tmp_path / "t.csv.gz")
-    assert (found.header, found.cells) == (("a", "y"), (("1", "x"),))
+    result = read_table(tmp_path / "t.csv.gz")
+    assert (result.header, result.cells) == (("a", "y"), (("1", "x"),))
     whole = (tmp_path / "t.csv.gz").read_bytes()
     for bad in (whole[:-9], b"a,y\n1,x\n"):
         (tmp_path / "bad.gz").write_bytes(bad)
@@ -124,9 +124,9 @@ def test_what_is_blank_can_be_said(tmp_path):
     text = "a,y\n-999,none\n2,NA\n"
     with pytest.raises(ValueError, match="if 'none' is a value, say with --na-values which cells are blank"):
         table(tmp_path, text).text("y")
-    found = table(tmp_path, text, na_values=parse_na_values("-999, x"))
-    assert found.text("y").tolist() == ["none", "NA"]
-    np.testing.assert_array_equal(numbers(found, "a"), [[np.nan], [2]])
+    result = table(tmp_path, text, na_values=parse_na_values("-999, x"))
+    assert result.text("y").tolist() == ["none", "NA"]
+    np.testing.assert_array_equal(numbers(result, "a"), [[np.nan], [2]])
     assert "" in parse_na_values("x")
     with pytest.raises(ValueError, match="write a decimal point, not a comma"):
         table(tmp_path, "a;y\n1,5;x\n").number("1,5", "a", 2)
@@ -135,11 +135,11 @@ def test_what_is_blank_can_be_said(tmp_path):
 def test_parquet(tmp_path):
     frame = pd.DataFrame({"a": [0.1 + 0.2, np.nan], "n": [3, 4], "y": ["x", None]})
     frame.to_parquet(tmp_path / "t.parquet")
-    found = read_table(tmp_path / "t.parquet")
-    assert (found.header, found.lines, found.unit) == (("a", "n", "y"), (1, 2), "row")
-    np.testing.assert_array_equal(numbers(found, "a", "n"), [[0.1 + 0.2, 3], [np.nan, 4]])
+    result = read_table(tmp_path / "t.parquet")
+    assert (result.header, result.lines, result.unit) == (("a", "n", "y"), (1, 2), "row")
+    np.testing.assert_array_equal(numbers(result, "a", "n"), [[0.1 + 0.2, 3], [np.nan, 4]])
     with pytest.raises(ValueError, match="row 2: column 'y' is blank"):
-        found.text("y")
+        result.text("y")
     (tmp_path / "bad.parquet").write_bytes(b"hello")
     with pytest.raises(ValueError, match=r"cannot read .*bad.parquet"):
         read_table(tmp_path / "bad.parquet")

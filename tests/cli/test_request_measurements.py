@@ -61,17 +61,17 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-def fill(rows, some=None, skip=()):
+def fill(rows, sample=None, skip=()):
     """Write values into the blank cells of a sheet, of the first rows only if told so."""
-    for one in rows[:some]:
-        row = int(one["line"]) - 2
-        assert one["who"] == f"p{row}"
-        assert Fraction(one["cost"]) == PRICES[one["candidate"]]
+    for entry in rows[:sample]:
+        row = int(entry["line"]) - 2
+        assert entry["who"] == f"p{row}"
+        assert Fraction(entry["cost"]) == PRICES[entry["candidate"]]
         for column in VALUES:
-            if column in one and column not in skip:
-                own = column in COLUMNS[one["candidate"]]
-                assert one[column] in (("", repr(float(VALUES[column][row]))) if own else ("-",))
-                one[column] = repr(float(VALUES[column][row])) if own else "-"
+            if column in entry and column not in skip:
+                own = column in COLUMNS[entry["candidate"]]
+                assert entry[column] in (("", repr(float(VALUES[column][row]))) if own else ("-",))
+                entry[column] = repr(float(VALUES[column][row])) if own else "-"
     with open("exml-out/to_measure.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -95,8 +95,8 @@ def test_round_by_round_it_is_the_run_on_the_full_table(place, capsys):
     for name in ("ledger.csv", "purchases.csv", "predictions.csv", "report.md"):
         assert (place / "exml-out" / name).read_bytes() == (place / "full" / name).read_bytes()
     assert sorted(p.name for p in (place / "exml-out").iterdir()) == sorted(FILES)
-    spent = sum(PRICES[one["candidate"]] for one in read("exml-out/purchases.csv"))
-    assert spent == sum(Fraction(one["spent"]) for one in read("exml-out/ledger.csv")) <= 150
+    spent = sum(PRICES[entry["candidate"]] for entry in read("exml-out/purchases.csv"))
+    assert spent == sum(Fraction(entry["spent"]) for entry in read("exml-out/ledger.csv")) <= 150
     # Finished is finished; a forced repetition asks for nothing that was measured.
     assert measure(capsys)[0] == 2
     assert "Saved" in measure(capsys, "--force")[1]
@@ -122,23 +122,23 @@ def test_half_filled_sheets_lose_nothing(place, capsys):
     fill(rest, skip=["m2"])
     out = measure(capsys)[1]
     assert "column m2." in out
-    partly = [one for one in read("exml-out/to_measure.csv") if one["candidate"] == "mid"]
-    assert all(one["m1"] and not one["m2"] for one in partly)
-    found = json.loads(measure(capsys, "--json")[1])
-    assert found["values"] == {"mid": len(partly)}
-    assert {one["column"] for one in found["missing"]} == {"m2"}
-    assert Fraction(found["cost"]) == PRICES["mid"] * len(partly)
+    partly = [entry for entry in read("exml-out/to_measure.csv") if entry["candidate"] == "mid"]
+    assert all(entry["m1"] and not entry["m2"] for entry in partly)
+    data = json.loads(measure(capsys, "--json")[1])
+    assert data["values"] == {"mid": len(partly)}
+    assert {entry["column"] for entry in data["missing"]} == {"m2"}
+    assert Fraction(data["cost"]) == PRICES["mid"] * len(partly)
 
 
 def test_what_is_not_asked_for_is_not_read(place, capsys):
     measure(capsys)
     sheet = read("exml-out/to_measure.csv")
-    asked = {(one["line"], one["candidate"]) for one in sheet}
+    asked = {(entry["line"], entry["candidate"]) for entry in sheet}
     stranger = next(str(line) for line in range(2, 122) if (str(line), "low") not in asked)
     fill(sheet)
-    for one in sheet:
+    for entry in sheet:
         for column in VALUES:
-            one[column] = "garbage" if one[column] == "-" else one[column]
+            entry[column] = "garbage" if entry[column] == "-" else entry[column]
     extra = {**sheet[0], "line": stranger, "candidate": "low", "low": "not even a number"}
     fill_lines = [*sheet, extra]
     with open("exml-out/to_measure.csv", "w", newline="") as file:
@@ -149,7 +149,7 @@ def test_what_is_not_asked_for_is_not_read(place, capsys):
     assert (code, err) == (0, "")
     assert out.startswith("Measure ")
     recorded = [json.loads(line) for line in (place / "exml-out/journal.jsonl").read_text().splitlines()[1:]]
-    assert {(str(one["row"] + 2), one["candidate"]) for one in recorded} == asked
+    assert {(str(entry["row"] + 2), entry["candidate"]) for entry in recorded} == asked
 
 
 def test_bad_cells_are_one_line_and_change_nothing(place, capsys):
@@ -174,9 +174,9 @@ def test_a_lost_row_is_replaced(place, capsys):
     measure(capsys, "--strategy", "uniform_allocation")
     sheet = read("exml-out/to_measure.csv")
     fill(sheet)
-    at = next(i for i, one in enumerate(sheet) if one["candidate"] == "mid")
+    at = next(i for i, entry in enumerate(sheet) if entry["candidate"] == "mid")
     sheet[at]["m2"] = "lost"
-    sheet_lines = [[*one.values()] for one in sheet]
+    sheet_lines = [[*entry.values()] for entry in sheet]
     with open("exml-out/to_measure.csv", "w", newline="") as file:
         csv.writer(file).writerows([list(sheet[0]), *sheet_lines])
     out = measure(capsys, "--strategy", "uniform_allocation")[1]
@@ -219,8 +219,8 @@ def test_a_killed_run_goes_on(place, capsys):
     arguments = ["explore", "full.csv", *ARGUMENTS]
     assert run(capsys, *arguments, "--out", "whole")[0] == 0
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    found = subprocess.run([sys.executable, "-c", KILLED, *arguments, "--out", "k"], env=environment, check=False)
-    assert found.returncode == -signal.SIGKILL
+    result = subprocess.run([sys.executable, "-c", KILLED, *arguments, "--out", "k"], env=environment, check=False)
+    assert result.returncode == -signal.SIGKILL
     kept = (place / "k/journal.jsonl").read_text()
     assert kept.count("\n") > 4
     assert not (place / "k/model.npz").exists()

@@ -79,10 +79,10 @@ def test_another_seed_needs_another_folder(finished, tmp_path):
 def test_a_shard_as_json(tmp_path):
     done = call(tmp_path, "--shard", "1/2", "--json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.output)
+    data = json.loads(done.output)
     with StudyResult.open(tmp_path / "study.sqlite") as result:
         trials, failures = result.store.rows("SELECT count(*), sum(1 - success) FROM trials").fetchone()
-        assert found == {
+        assert data == {
             "store": str(tmp_path / "study.sqlite"),
             "study": result.study.name,
             "cells": len(result.cells),
@@ -137,9 +137,9 @@ def test_shards_merge_to_the_whole(finished, tmp_path):
     out = tmp_path / "all" / "study.sqlite"
     merged = CliRunner().invoke(cli, ["merge", *stores, "--out", str(out), "--json"])
     assert merged.exit_code == 0, merged.output
-    found = json.loads(merged.output)
-    assert (found["store"], found["complete"]) == (str(out), True)
-    assert found["trials"] == 12 * found["cells"]
+    data = json.loads(merged.output)
+    assert (data["store"], data["complete"]) == (str(out), True)
+    assert data["trials"] == 12 * data["cells"]
     assert call(tmp_path / "all").output.splitlines()[:-1] == finished[1].splitlines()[:-1]
     with StudyResult.open(out) as result:
         assert result.store.digest() == run(result.study, n_jobs=1).store.digest()
@@ -207,10 +207,10 @@ def test_json_has_the_cells(tmp_path, monkeypatch):
     monkeypatch.setattr(budget_vs_failure, "make_study", WHOLE)
     done = call(tmp_path, "--json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.output)
-    assert len(found["cells"]) == 2 * len(budget_vs_failure.BUDGETS + budget_vs_failure.LARGE_BUDGETS)
-    assert {cell["trials"] for cell in found["cells"]} == {12}
-    assert found["findings"]
+    data = json.loads(done.output)
+    assert len(data["cells"]) == 2 * len(budget_vs_failure.BUDGETS + budget_vs_failure.LARGE_BUDGETS)
+    assert {cell["trials"] for cell in data["cells"]} == {12}
+    assert data["findings"]
 
 
 @pytest.mark.usefixtures("unseen_pictures")

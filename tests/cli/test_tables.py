@@ -18,8 +18,8 @@ def frame(tmp_path, monkeypatch):
     rows = make_synthetic(40, angles=[20, 80, 90], rng=0)
     low, mid, high = (c.values[:, 0] for c in rows.candidates)
     labels = np.where(rows.y > 0, "none", "größer")
-    found = {"who": [f"p{i}" for i in range(120)], "x, left": rows.X[:, 0], "x, right": rows.X[:, 1]}
-    return pd.DataFrame({**found, "scan1": mid, "scan2": high, "low": low, "y": labels})
+    by_name = {"who": [f"p{i}" for i in range(120)], "x, left": rows.X[:, 0], "x, right": rows.X[:, 1]}
+    return pd.DataFrame({**by_name, "scan1": mid, "scan2": high, "low": low, "y": labels})
 
 
 def run(capsys, *arguments):
@@ -72,15 +72,15 @@ def test_every_kind_of_file_gives_the_same_run(frame, capsys, tmp_path):
         assert (tmp_path / out / "report.md").read_text(encoding="utf-8") == first
     with (tmp_path / "a/predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [one["who"] for one in rows] == frame["who"].tolist()
-    assert {one["observed"] for one in rows} == {"none", "größer"}
+    assert [row["who"] for row in rows] == frame["who"].tolist()
+    assert {row["observed"] for row in rows} == {"none", "größer"}
     # The same model predicts from any of them, and the id stays.
     code, out, _ = run(capsys, "predict", "a/model.npz", "t.parquet", "--id", "who", "--json")
     assert code == 0
-    found = json.loads(out)["predictions"]
-    assert [one["who"] for one in found] == frame["who"].tolist()
+    prediction = json.loads(out)["predictions"]
+    assert [row["who"] for row in prediction] == frame["who"].tolist()
     code, out, _ = run(capsys, "predict", "d/model.npz", "latin.csv", "--encoding", "latin-1", "--quiet")
-    assert [one["prediction"] for one in csv.DictReader(out.splitlines())] == [one["prediction"] for one in found]
+    assert [row["prediction"] for row in csv.DictReader(out.splitlines())] == [row["prediction"] for row in prediction]
 
 
 def test_the_door_is_shut_before_anything_is_bought(frame, capsys, tmp_path):
@@ -111,8 +111,8 @@ def test_warnings_are_in_the_plan_the_report_and_the_json(frame, capsys, tmp_pat
     code, out, _ = run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--dry-run")
     assert code == 0
     assert f"Warning: {slip}." in out
-    found = json.loads(run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--json")[1])
-    lines = [one["message"] for one in found["preflight"] if one["severity"] == "warning"]
+    data = json.loads(run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--json")[1])
+    lines = [entry["message"] for entry in data["preflight"] if entry["severity"] == "warning"]
     assert slip in lines
     assert "observed x, left and x, again are the same" in lines
     report = (tmp_path / "exml-out/report.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine import POOLS, Study, run
+from exml_sim.engine import run
 from exml_sim.population import Population
 from exml_sim.strategies import STRATEGIES
 from tests.classifier.tasks import synthetic
@@ -169,20 +169,6 @@ def test_the_example_of_a_study_file(folder: Path, capsys: pytest.CaptureFixture
     files, output = run_page(read("reference/study-file.md"), folder, capsys)
     assert set(files) == {"example.toml"}
     assert "median elimination(accumulate=False)" in output
-
-
-def test_the_study_file_page_has_every_kind_of_pool_and_every_key() -> None:
-    page = read("reference/study-file.md")
-    rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.startswith("| `")}
-    common = {"label", "kernel", "gamma"}
-    assert all(f"`{key}`" in page for key in common)
-    schema = Study.json_schema()
-    assert [key for key in schema["properties"] if f"`{key}`" not in rows] == []
-    for kind, pool in POOLS.items():
-        keys = set(schema["$defs"][pool.__name__]["properties"]) - common - {"kind"}
-        assert [key for key in keys if f"`{key}`" not in rows[f"`{kind}`"]] == [], kind
-    for table in ("Budgets", "Score", "Sampling", "Stop"):
-        assert [key for key in schema["$defs"][table]["properties"] if f"`{key}`" not in rows] == []
 
 
 def test_the_page_of_strategies_has_all_of_them() -> None:

@@ -16,6 +16,8 @@ def test_it_runs_and_prints_something_in_every_cell() -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert len(code) >= 8
     assert all(cell.outputs for cell in code)
+    images = [output for cell in code for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert len(images) == 2
 
 
 def test_outputs_are_not_committed() -> None:

@@ -48,17 +48,17 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[
     try:
         yield json.loads(file.read_text(encoding="utf-8"))["address"], head, hands
     finally:
-        for one in (*hands, head):
-            one.kill()
-            one.wait()
+        for value in (*hands, head):
+            value.kill()
+            value.wait()
 
 
-def kill_when(path: Path, done: int, victim: subprocess.Popen[bytes], found: list[int]) -> threading.Thread:
+def kill_when(path: Path, done: int, victim: subprocess.Popen[bytes], result: list[int]) -> threading.Thread:
     """Kill a process as soon as so many trials are stored."""
 
     def watch() -> None:
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not found:
+        while time.monotonic() < deadline and not result:
             time.sleep(0.02)
             try:
                 with Store.read_own(path) as store:
@@ -67,7 +67,7 @@ def kill_when(path: Path, done: int, victim: subprocess.Popen[bytes], found: lis
                 continue
             if stored >= done:
                 os.kill(victim.pid, signal.SIGKILL)
-                found.append(stored)
+                result.append(stored)
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -85,8 +85,8 @@ def test_a_worker_and_a_scheduler_are_lost(tmp_path: Path) -> None:
             watchers = [kill_when(path, 200, hands[0], lost_worker), kill_when(path, 900, head, lost_head)]
             with pytest.raises(StoreError, match="the dask scheduler was lost; finished trials are kept"):
                 run(study, n_jobs=2, block=10, store=path, progress=False)
-        for one in watchers:
-            one.join()
+        for watcher in watchers:
+            watcher.join()
     assert lost_worker
     assert lost_head
     with Store.read(path) as store:

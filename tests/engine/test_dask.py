@@ -29,8 +29,8 @@ def cluster():
     """A scheduler and two worker processes: one can be lost."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, host="127.0.0.1"
-    ) as found:
-        yield found
+    ) as localcluster:
+        yield localcluster
 
 
 def test_the_same_bits(cluster, tmp_path):

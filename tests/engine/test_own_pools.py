@@ -135,22 +135,22 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
     ]
     study = Study.from_table(BASE | {"pools": pools, "trials": 4000})
     with run(study, progress=False, n_jobs=1) as result:
-        for one, correlation in zip(result.summary(), (0.0, 0.75), strict=True):
+        for entry, correlation in zip(result.summary(), (0.0, 0.75), strict=True):
             p = float(norm.sf(0.5 * np.sqrt(8) / np.sqrt(2 * (1 - correlation))))
-            assert agrees(one.failures, 4000, p, ALARM)
+            assert agrees(entry.failures, 4000, p, ALARM)
 
 
 def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
     """The slow path: every trial alone, as a pool of known arms with the means that it drew."""
     pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)], direction="minimise")
-    found = pool.explore_many("uniform_allocation", 30, 50, seed=4)
-    success, regret = pool.outcomes(found.seeds, found.selected, "risk")
+    batch = pool.explore_many("uniform_allocation", 30, 50, seed=4)
+    success, regret = pool.outcomes(batch.seeds, batch.selected, "risk")
     for trial in range(50):
         seeds = Seeds.of(4, trial)
         means = [float(arm.means(seeds.key, seeds.trials, i + 1)[0]) for i, arm in enumerate(pool.arms)]
         alone = LossPool.bernoulli(means)
         selected = alone.explore("uniform_allocation", 30, seeds).selected
-        assert selected == found.selected[trial, 0]
+        assert selected == batch.selected[trial, 0]
         assert success[trial] == (means[selected] == min(means))
         assert regret[trial] == pytest.approx(means[selected] - min(means), abs=1e-15)
     study = Study.from_table(
@@ -215,9 +215,9 @@ def test_a_precision_in_place_of_trials() -> None:
         table | {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}], "half_width": 0.03}
     )
     with run(study, progress=False, n_jobs=1) as result:
-        (one,) = result.summary()
-    assert (one.upper - one.lower) / 2 <= 0.03
-    assert one.trials < study.trials
+        (entry,) = result.summary()
+    assert (entry.upper - entry.lower) / 2 <= 0.03
+    assert entry.trials < study.trials
 
 
 def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
@@ -234,13 +234,13 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
         [tmp_path / "wide.py"],
     )  # fmt: skip
     with run(study, progress=False, n_jobs=1) as result:
-        trials = [one.trials for one in result.summary()]
+        trials = [entry.trials for entry in result.summary()]
     assert trials == [100, 100]
     ours = Study.from_table(
         BASE | {"pools": [{"kind": "synthetic", "per_class": 8, "angles": [10, 90]}], "trials": 300,
                 "scores": [{"theta": 0.3, "ball": 0.4}], "stop": {"verdict": "tighter", "check_every": 50}}
     )  # fmt: skip
-    assert [one.trials for one in run(ours, progress=False, n_jobs=1, bound_value=value_at).summary()] == [50]
+    assert [entry.trials for entry in run(ours, progress=False, n_jobs=1, bound_value=value_at).summary()] == [50]
     with pytest.raises(ValueError, match="'tighter' is no bound of the study"):
         run(ours, progress=False)
 

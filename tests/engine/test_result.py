@@ -53,39 +53,39 @@ def test_the_engines_intervals_cover_the_exact_probability():
 
 def test_summary_against_the_rows(result):
     rows = list(result.rows())
-    for one in result.summary():
-        mine = [row for row in rows if row["cell"] == one.cell]
+    for entry in result.summary():
+        mine = [row for row in rows if row["cell"] == entry.cell]
         failures = sum(not row["success"] for row in mine)
-        assert (one.trials, one.failures) == (500, failures)
-        assert one.failure_rate == failures / 500
-        assert (one.lower, one.upper) == clopper_pearson(failures, 500)
+        assert (entry.trials, entry.failures) == (500, failures)
+        assert entry.failure_rate == failures / 500
+        assert (entry.lower, entry.upper) == clopper_pearson(failures, 500)
         regret = np.array([row["regret"] for row in mine])
-        assert one.mean_regret == pytest.approx(regret.mean())
+        assert entry.mean_regret == pytest.approx(regret.mean())
         low, high = bounded_interval(regret.mean(), regret.std(ddof=1), 500, 0.2)
-        assert one.regret_interval == "bounded"
-        assert (one.regret_lower, one.regret_upper) == pytest.approx((low, high))
-        assert one.mean_spend == pytest.approx(np.mean([float(row["spent"]) for row in mine]))
-        assert sum(one.allocation.values()) == pytest.approx(one.mean_spend)
+        assert entry.regret_interval == "bounded"
+        assert (entry.regret_lower, entry.regret_upper) == pytest.approx((low, high))
+        assert entry.mean_spend == pytest.approx(np.mean([float(row["spent"]) for row in mine]))
+        assert sum(entry.allocation.values()) == pytest.approx(entry.mean_spend)
 
 
 def test_allocation_against_the_ledgers():
     study = features(trials=10)
     done = run(study, n_jobs=1)
-    for one in done.summary():
-        pulls = np.mean([sum(r.pulls for r in done.replay(one.cell, t).rounds) for t in range(10)], axis=0)
-        assert list(one.allocation.values()) == pytest.approx(pulls.tolist())
+    for entry in done.summary():
+        pulls = np.mean([sum(r.pulls for r in done.replay(entry.cell, t).rounds) for t in range(10)], axis=0)
+        assert list(entry.allocation.values()) == pytest.approx(pulls.tolist())
 
 
 def test_paired_comparison_by_hand(result):
     rows = {(row["cell"], row["trial"]): row["success"] for row in result.rows()}
     only_first = sum(not rows[0, t] and rows[1, t] for t in range(500))
     only_second = sum(rows[0, t] and not rows[1, t] for t in range(500))
-    found = result.compare(0, 1)
-    assert (found.trials, found.only_first, found.only_second) == (500, only_first, only_second)
+    outcome = result.compare(0, 1)
+    assert (outcome.trials, outcome.only_first, outcome.only_second) == (500, only_first, only_second)
     n = only_first + only_second
     tail = sum(comb(n, k) for k in range(min(only_first, only_second) + 1)) / 2**n
-    assert found.p_value == pytest.approx(min(1.0, 2 * tail))
-    assert found.lower <= found.difference <= found.upper
+    assert outcome.p_value == pytest.approx(min(1.0, 2 * tail))
+    assert outcome.lower <= outcome.difference <= outcome.upper
 
 
 def test_paired_interval_covers():
@@ -95,8 +95,8 @@ def test_paired_interval_covers():
     for a in range(31):
         for b in range(31 - a):
             mass = binom.pmf(a, 30, p[0]) * binom.pmf(b, 30 - a, p[1] / (1 - p[0]))
-            one = paired(30, a, b, 0.9)
-            inside += mass * (one.lower <= p[0] - p[1] <= one.upper)
+            entry = paired(30, a, b, 0.9)
+            inside += mass * (entry.lower <= p[0] - p[1] <= entry.upper)
     assert inside >= 0.9
     assert paired(100, 0, 0).p_value == 1.0
 
@@ -126,7 +126,7 @@ def test_csv(result, tmp_path):
     result.to_csv(tmp_path / "cells.csv")
     with (tmp_path / "cells.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    assert [float(line["failure_rate"]) for line in lines] == [one.failure_rate for one in result.summary()]
+    assert [float(line["failure_rate"]) for line in lines] == [entry.failure_rate for entry in result.summary()]
     assert "pulls arm 0" in lines[0]
     result.to_csv(tmp_path / "trials.csv", trials=True)
     with (tmp_path / "trials.csv").open(encoding="utf-8") as file:
@@ -202,11 +202,11 @@ def test_regret_intervals_cover_by_exact_enumeration(law):
 
 def test_no_failure_is_not_no_regret():
     pool = {"kind": "parametric", "direction": "minimise", "means": [0.1, 0.9]}
-    (one,) = run(known(100, pools=[pool], strategies=["uniform_allocation"], budgets={"per_arm": [8]})).summary()
-    assert (one.failures, one.mean_regret, one.regret_lower) == (0, 0.0, 0.0)
+    (entry,) = run(known(100, pools=[pool], strategies=["uniform_allocation"], budgets={"per_arm": [8]})).summary()
+    assert (entry.failures, entry.mean_regret, entry.regret_lower) == (0, 0.0, 0.0)
     # 0.8 is the largest regret; Clopper-Pearson for the failures, at a quarter of the error, is the same up to
     # rounding.
-    assert one.regret_upper == pytest.approx(0.8 * (1 - 0.0125 ** (1 / 100)), rel=1e-6)
+    assert entry.regret_upper == pytest.approx(0.8 * (1 - 0.0125 ** (1 / 100)), rel=1e-6)
 
 
 def test_bounded_intervals_of_constants_and_edges():

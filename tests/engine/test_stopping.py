@@ -59,13 +59,13 @@ def test_cells_stop_when_decided_whatever_the_workers():
     study = known(trials=5000, strategies=["uniform_allocation"], budgets={"per_arm": [5, 25, 60]}, stop=stop)
     results = [run(study, n_jobs=n, block=b) for n, b in ((1, None), (2, 30), (2, 1000))]
     assert len({result.store.digest() for result in results}) == 1
-    for one, pulls in zip(results[0].summary(), (5, 25, 60), strict=True):
-        assert one.interval == "confidence sequence"
-        assert one.trials % 100 == 0
-        low, high = confidence_sequence(*(one.failures, one.trials), 0.01)
-        assert one.trials == 5000 or not low <= 0.2 <= high
+    for entry, pulls in zip(results[0].summary(), (5, 25, 60), strict=True):
+        assert entry.interval == "confidence sequence"
+        assert entry.trials % 100 == 0
+        low, high = confidence_sequence(*(entry.failures, entry.trials), 0.01)
+        assert entry.trials == 5000 or not low <= 0.2 <= high
         # Decided rightly; each of three cells errs with probability 0.01, and the seed is fixed.
-        if one.trials < 5000:
+        if entry.trials < 5000:
             assert (low > 0.2) == (failure(pulls) > 0.2)
     assert results[0].summary()[0].trials < 5000
 
@@ -73,9 +73,9 @@ def test_cells_stop_when_decided_whatever_the_workers():
 def test_a_target_width_is_reached_at_the_first_look_that_has_it():
     study = known(trials=10_000, strategies=["uniform_allocation"], stop={"width": 0.1, "check_every": 50})
     result = run(study, n_jobs=2)
-    for one in result.summary():
-        assert one.upper - one.lower <= 0.1
-        trials, failures = result.store.counts(one.cell, one.trials - 50)
+    for entry in result.summary():
+        assert entry.upper - entry.lower <= 0.1
+        trials, failures = result.store.counts(entry.cell, entry.trials - 50)
         low, high = confidence_sequence(failures, trials, 0.05)
         assert high - low > 0.1
 
@@ -91,7 +91,7 @@ def test_resume_of_a_stopped_study_runs_nothing(tmp_path):
 def test_off_by_default():
     result = run(known())
     assert result.complete
-    assert {one.interval for one in result.summary()} == {"clopper-pearson"}
+    assert {entry.interval for entry in result.summary()} == {"clopper-pearson"}
 
 
 def test_reported_intervals_cover_at_the_stopping_time():
@@ -110,8 +110,8 @@ def test_reported_intervals_cover_at_the_stopping_time():
             budgets={"per_arm": [25]},
             stop={"bound": 0.25, "check_every": 40},
         )
-        (one,) = run(study, n_jobs=1).summary()
-        misses += not one.lower <= exact <= one.upper
+        (entry,) = run(study, n_jobs=1).summary()
+        misses += not entry.lower <= exact <= entry.upper
     assert misses <= 37
 
 
@@ -137,17 +137,17 @@ def test_regret_at_the_stopping_time_is_anytime_valid():
 
 def test_reported_regret_of_stopped_cells():
     study = known(trials=1000, strategies=["uniform_allocation"], stop={"bound": 0.2, "check_every": 100})
-    for one in run(study, n_jobs=1).summary():
-        assert one.regret_interval == "bounded sequence"
-        assert one.regret_lower <= one.mean_regret <= one.regret_upper
+    for entry in run(study, n_jobs=1).summary():
+        assert entry.regret_interval == "bounded sequence"
+        assert entry.regret_lower <= entry.mean_regret <= entry.regret_upper
 
 
 def test_the_width_is_that_of_the_reported_interval():
     """With an alarm of 0.2 the interval is reported at 80 % unless asked otherwise, and there it is narrow enough."""
     study = known(trials=5000, strategies=["uniform_allocation"], stop={"width": 0.1, "check_every": 50, "alpha": 0.2})
-    for one in run(study, n_jobs=1).summary():
-        assert one.level == pytest.approx(0.8)
-        assert one.upper - one.lower <= 0.1
+    for entry in run(study, n_jobs=1).summary():
+        assert entry.level == pytest.approx(0.8)
+        assert entry.upper - entry.lower <= 0.1
 
 
 def test_looks_are_linear(monkeypatch, tmp_path):
@@ -156,9 +156,9 @@ def test_looks_are_linear(monkeypatch, tmp_path):
     count, ranges = Store.counts, Store.ranges
 
     def counts(self, cell, stop=None, first=0):
-        found = count(self, cell, stop, first)
-        counted.append(found[0])
-        return found
+        result = count(self, cell, stop, first)
+        counted.append(result[0])
+        return result
 
     monkeypatch.setattr(Store, "counts", counts)
     monkeypatch.setattr(Store, "ranges", lambda self, cell: listed.append(cell) or ranges(self, cell))

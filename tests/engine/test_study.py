@@ -13,7 +13,6 @@ from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
 from tests.words import words
-from tools import study_schema
 
 
 @pytest.mark.parametrize(
@@ -191,14 +190,6 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(known().to_toml(), encoding="utf-8-sig")
     assert Study.from_toml(path) == known()
-
-
-def test_the_schema_describes_study_files():
-    schema = Study.json_schema()
-    assert {"pools", "strategies", "budgets"} == set(schema["required"])
-    assert schema["$defs"]["FamilyPool"]["properties"]["kind"]["const"] == "family"
-    assert "plugin" not in schema["$defs"]["TablePool"]["properties"]
-    assert study_schema.FILE.read_text(encoding="utf-8") == study_schema.make_text()
 
 
 def test_infeasible_budgets_are_named():

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import astuple, replace
@@ -61,205 +62,24 @@ BOUNDS_FILE = HERE / "bounds.npz"
 
 # --- 1. trials ------------------------------------------------------------------------------------------------------
 
-BERNOULLI = {"kind": "parametric", "direction": "minimise", "means": [0.5, 0.42, 0.3, 0.6, 0.45]}
-CORRELATED = {
-    "kind": "parametric",
-    "direction": "minimise",
-    "means": [0.1, 0.0, 0.3, 0.2],
-    "sd": 0.4,
-    "correlation": 0.6,
-    "costs": ["1", "2.5", "0.7", "1.2"],
-}
-GAUSSIAN = {
-    "kind": "parametric",
-    "direction": "minimise",
-    "means": [0.1, 0.0, 0.3],
-    "sd": 0.4,
-    "costs": ["1", "3", "0.5"],
-    "label": "independent",
-}
-FINITE = {
-    "kind": "parametric",
-    "direction": "minimise",
-    "values": [0, 0.5, 1],
-    "label": "finite",
-    "probabilities": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.4, 0.3, 0.3]],
-}
-FAMILY = {
-    "kind": "family",
-    "direction": "minimise",
-    "best": 0.3,
-    "family": "geometric",
-    "K": 6,
-    "gap": 0.05,
-    "distribution": "gaussian",
-    "cost_ratio": "3",
-}
-RANDOM_INSTANCE = {"kind": "random_instance", "direction": "minimise", "K": 5}
-RANDOM_GAUSSIAN = {
-    "kind": "random_instance",
-    "direction": "minimise",
-    "K": 4,
-    "distribution": "gaussian",
-    "sd": 0.3,
-    "cost_ratio": "2",
-    "label": "normal",
-}
-ATOMS = {
-    "kind": "finite_support",
-    "values": [[1, 0.75, 0.5], [0.5, 1, 0.75], [0.25, 0.5, 1]],
-    "y": [1, 1, 1],
-    "copies": [30, 6, 6],
-}
-SYNTHETIC = {"kind": "synthetic", "per_class": 20, "angles": [10, 30, 50, 70, 90]}
-PRICED = {**SYNTHETIC, "costs": ["1", "0.5", "2", "1.25", "3"], "label": "priced"}
-MFEAT = {"kind": "mfeat", "per_class": 15, "candidates": ["fac", "kar", "zer"]}
-
-BALL = {"score": "ball", "theta": 0.3, "ball": 0.4}
-WIDE_BALL = {"score": "ball", "theta": 0.3, "ball": 4.0}
-OBJECTIVE = {"score": "objective", "theta": 0.2, "penalty": [1.0, 0.5], "loss": "mean"}
-RISK = {"score": "risk", "theta": 0.3, "penalty": [0.1, 0.1]}
-
-UNIFORM, MEDIAN = "uniform_allocation", "median_elimination"
-FRESH_MEDIAN = {"name": MEDIAN, "accumulate": False}
-FIXED_BUDGET = [
-    UNIFORM,
-    MEDIAN,
-    FRESH_MEDIAN,
-    "successive_rejects",
-    {"name": "successive_accepts_rejects", "k": 2},
-    "ocba",
-    "top_two",
-    "ugap_eb",
-    "value_of_information_commit",
-]
-LITERATURE = [
-    "sequential_halving",
-    "doubling_halving",
-    "doubling_rejects",
-    "continuous_rejects",
-    {"name": "continuous_rejects", "criterion": "closest"},
-    "eb_tc_epsilon",
-    {"name": "ucb_e", "hardness": 250.0},
-    {"name": "shvar", "variances": [0.25, 0.2, 0.2, 0.25, 0.1]},
-    {"name": "bayes_elimination", "prior_risks": [0.5, 0.4, 0.4, 0.5, 0.5], "prior_sd": 0.1},
-    "oracle_allocation",
-]
-FIXED_CONFIDENCE = [
-    {"name": name, "confidence": 0.9, "epsilon": 0.02}
-    for name in ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
-]
+_PARTS = tomllib.loads((HERE / "studies.toml").read_text(encoding="utf-8"))
 
 
-def aligned(name: str) -> list[dict[str, str]]:
-    """Return a strategy in both alignments, and with risk per cost as its objective."""
-    return [
-        {"name": name, "alignment": "sample"},
-        {"name": name, "alignment": "budget"},
-        {"name": name, "alignment": "budget", "objective": "risk_per_cost"},
-    ]
+def _list_strategies(given: Sequence[Any]) -> list[Any]:
+    """Replace the names of lists by their strategies."""
+    lists = [_PARTS["strategies"].get(part) if isinstance(part, str) else None for part in given]
+    expanded = [[part] if parts is None else _list_strategies(parts) for part, parts in zip(given, lists, strict=True)]
+    return [strategy for strategies in expanded for strategy in strategies]
 
 
-#: Studies by neutral names. `per_arm` and `absolute` are kinds of budgets.
-STUDIES: dict[str, dict[str, Any]] = {
-    "bernoulli": {"pools": [BERNOULLI], "strategies": FIXED_BUDGET, "budgets": {"per_arm": [24]}, "trials": 200},
-    "literature": {"pools": [BERNOULLI], "strategies": LITERATURE, "budgets": {"per_arm": [24]}, "trials": 100},
-    "stages": {"pools": [BERNOULLI], "strategies": ["fc2fb"], "budgets": {"per_arm": [200]}, "trials": 100},
-    "confidence": {
-        "pools": [BERNOULLI],
-        "strategies": FIXED_CONFIDENCE,
-        "budgets": {"absolute": [600]},
-        "trials": 100,
-        "mode": "fixed_confidence",
-    },
-    "costs": {
-        "pools": [CORRELATED, GAUSSIAN],
-        "strategies": [*aligned(UNIFORM), *aligned(MEDIAN), "successive_rejects"],
-        "budgets": {"absolute": ["37.5"], "per_arm": [12]},
-        "trials": 200,
-    },
-    "other_arms": {
-        "pools": [FINITE, FAMILY, RANDOM_INSTANCE, RANDOM_GAUSSIAN],
-        "strategies": [UNIFORM, MEDIAN, "top_two", "ocba"],
-        "budgets": {"per_arm": [14]},
-        "trials": 120,
-    },
-    "features": {
-        "pools": [SYNTHETIC],
-        "scores": [BALL, WIDE_BALL, OBJECTIVE, RISK],
-        "strategies": [UNIFORM, MEDIAN, "successive_rejects"],
-        "budgets": {"per_arm": [9]},
-        "trials": 60,
-    },
-    "priced_features": {
-        "pools": [PRICED],
-        "scores": [BALL],
-        "strategies": [*aligned(UNIFORM), *aligned(MEDIAN)],
-        "budgets": {"absolute": ["97.5"]},
-        "trials": 60,
-        "sampling": {"rows": "independent"},
-    },
-    "no_replacement": {
-        "pools": [SYNTHETIC],
-        "scores": [BALL, RISK],
-        "strategies": FIXED_BUDGET,
-        "budgets": {"ratio": ["0.2"]},
-        "trials": 40,
-        "sampling": {"replacement": "never"},
-    },
-    "capped": {
-        "pools": [MFEAT],
-        "scores": [BALL, OBJECTIVE],
-        "strategies": [UNIFORM, MEDIAN],
-        "budgets": {"per_arm": [12]},
-        "trials": 40,
-        "sampling": {"replacement": "across", "shortfall": "cap"},
-    },
-    "feature_confidence": {
-        "pools": [SYNTHETIC],
-        "scores": [BALL],
-        "strategies": FIXED_CONFIDENCE,
-        "budgets": {"absolute": [500]},
-        "trials": 20,
-        "mode": "fixed_confidence",
-    },
-    "rare": {
-        "pools": [ATOMS],
-        "scores": [{"score": "ball", "theta": 0.25, "ball": 0.25}],
-        "strategies": [UNIFORM, MEDIAN, FRESH_MEDIAN],
-        "budgets": {"per_arm": [6, 24]},
-        "trials": 80,
-        "mode": "importance_sampling",
-    },
-    "excess": {
-        "pools": [{**SYNTHETIC, "gamma": 0.7}],
-        "scores": [WIDE_BALL],
-        "strategies": [{"name": name, "ties": "lowest"} for name in (UNIFORM, MEDIAN)],
-        "budgets": {"per_arm": [10]},
-        "trials": 10,
-        "mode": "excess_risk",
-    },
-    "exact": {
-        "pools": [ATOMS],
-        "scores": [{"score": "ball", "theta": 0.25, "ball": 0.25}],
-        "strategies": [UNIFORM, MEDIAN, FRESH_MEDIAN],
-        "budgets": {"per_arm": [4]},
-        "mode": "exact",
-    },
-    "atoms": {
-        "pools": [ATOMS],
-        "scores": [OBJECTIVE, RISK],
-        "strategies": [UNIFORM, MEDIAN],
-        "budgets": {"per_arm": [5]},
-        "trials": 60,
-    },
-    "exact_arms": {
-        "pools": [{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5, 0.6]}],
-        "strategies": [UNIFORM, MEDIAN],
-        "budgets": {"per_arm": [4, 6]},
-        "mode": "exact",
-    },
-}
+def _read_study(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the names of pools, scores and lists of strategies in a study by what they stand for."""
+    named = {f"{part}s": [_PARTS[part][name] for name in table.get(f"{part}s", ())] for part in ("pool", "score")}
+    return {**table, **named, "strategies": _list_strategies(table["strategies"])}
+
+
+STUDIES = {name: _read_study(table) for name, table in _PARTS["study"].items()}
+STOPPED_STUDY, FEATURE_STUDY = map(_read_study, _PARTS["other"].values())
 #: Studies that are too slow for every commit.
 SLOW_STUDIES = ("excess",)
 
@@ -279,13 +99,6 @@ rows = "independent"
 direction = "minimise"
 costs = ["1", "2", "0.5"]
 """
-STOPPED_STUDY = {
-    "pools": [BERNOULLI],
-    "strategies": [UNIFORM, MEDIAN],
-    "budgets": {"per_arm": [8, 40]},
-    "trials": 400,
-    "stop": {"bound": 0.2, "width": 0.2, "check_every": 50},
-}
 
 
 def list_uncovered() -> set[str]:
@@ -786,13 +599,6 @@ def _ask_and_tell(model: Any, X: Any, y: Any, values: Mapping[str, Any], costs: 
 PROBLEM = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2")
 GAPS = ("--K", "4", "--theta", "0.2", "--kappa-lambda", "0.4", "--gaps", "0.1,0.15,0.2")
 COLUMNS = ("--label", "y", "--observed", "x0,x1", "--candidate", "c0=c0:1", "--candidate", "c1=c1:1.2")
-FEATURE_STUDY = {
-    "pools": [SYNTHETIC],
-    "scores": [BALL],
-    "strategies": [{"name": name, "ties": "lowest"} for name in (UNIFORM, MEDIAN)],
-    "budgets": {"per_arm": [8, 16]},
-    "trials": 200,
-}
 #: Commands by neutral names; `study.toml` and `table.csv` lie in the folder in which they run.
 COMMANDS: dict[str, tuple[str, ...]] = {
     "bounds": ("bound", *PROBLEM, "--budget", "16000", "--json"),

@@ -61,7 +61,7 @@ def features(draw, arms, atoms, profile):
         rivals = [np.array(weak[0]) for _ in range(arms - 1)]
     where = draw(st.integers(0, arms - 1))
     values = [*rivals[:where], best, *rivals[where:]]
-    return tuple(tuple(float(x) for x in one) for one in values)
+    return tuple(tuple(float(x) for x in value) for value in values)
 
 
 @st.composite
@@ -79,14 +79,14 @@ def affine_examples(draw, rows="same"):
     y = [1] * (atoms - 1) + [-1 if labels == "both classes" else 1]
     if labels == "noisy":
         # One row that looks like the first atom carries the other label.
-        values, sizes, y = tuple((*one, one[0]) for one in values), [*sizes, 1], [*y, -1]
+        values, sizes, y = tuple((*value, value[0]) for value in values), [*sizes, 1], [*y, -1]
     # Rounds that share rows without replacement are covered by no bound on fresh rows, so each round shuffles anew.
     without = "across" if strategy == "fresh" else "never"
     replacement = draw(st.sampled_from(["always", "always", without])) if rows == "same" else "always"
     times = draw(st.sampled_from([40, 20])) if replacement != "always" else 1
     event(f"{profile}, {strategy}, {labels} labels, replacement {replacement}")
     world = World(
-        tuple(tuple(scale * x for x in one) for one in values),
+        tuple(tuple(scale * x for x in value) for value in values),
         tuple(size * times for size in sizes),
         theta,
         ball,
@@ -108,7 +108,7 @@ def curved_examples(draw):
     kernel = draw(st.sampled_from(["linear", "linear", "gaussian"]))
     # A Gaussian kernel tells values apart that differ by a few bandwidths.
     reach = 4.0 if kernel == "gaussian" else 1.0
-    values = tuple(tuple(reach * x for x in one) for one in draw(features(arms, 2, profile)))
+    values = tuple(tuple(reach * x for x in entry) for entry in draw(features(arms, 2, profile)))
     theta = draw(st.sampled_from([0.1, 0.25, 0.4]))
     ball = draw(st.sampled_from([1.2, 1.6, 2.5])) * (1 - 2 * theta)
     copies = tuple(draw(st.lists(st.integers(2, 5), min_size=2, max_size=2)))
@@ -133,11 +133,11 @@ def pieces(strategy, arms, budget):
     """Rows that the rounds draw one after another."""
     if strategy == "uniform":
         return (budget // arms,)
-    active, rounds, found = arms, ceil(log2(arms)), []
+    active, rounds, result = arms, ceil(log2(arms)), []
     for _ in range(rounds):
-        found.append(budget // (rounds * active))
+        result.append(budget // (rounds * active))
         active = (active + 1) // 2
-    return tuple(found)
+    return tuple(result)
 
 
 def sum_of_pulls(strategy, arms, rounds):
@@ -193,16 +193,16 @@ def affordable(example, by_trials):
     point, limit = world.point, (MOST_SCORES if world.affine else MOST_SOLVED) / world.point.K
     most = largest_budget(example, lambda rounds: enough(rounds) and (by_trials or world.outcomes(rounds) <= limit))
     modest = [replace(example, level=0.5), replace(example, level=0.7, aim="tighter, per-arm gaps")]
-    for one in [example, *(modest if example.level < 1 else [])]:
-        budget = aim(one, most)
+    for entry in [example, *(modest if example.level < 1 else [])]:
+        budget = aim(entry, most)
         if budget is None:
             continue
-        rounds = pieces(one.strategy, point.K, budget)
+        rounds = pieces(entry.strategy, point.K, budget)
         if world.rows == "same" and world.outcomes(rounds) <= limit:
             return budget, None
-        value = BOUNDS[one.strategy][one.aim](point, budget)
+        value = BOUNDS[entry.strategy][entry.aim](point, budget)
         trials = ceil(TRIALS / value) if value < 1 else 100
-        if by_trials and trials * sum_of_pulls(one.strategy, point.K, rounds) <= MOST_ROWS:
+        if by_trials and trials * sum_of_pulls(entry.strategy, point.K, rounds) <= MOST_ROWS:
             return budget, trials
     # Nothing is affordable: a little evidence on what may be a vacuous bound.
     return point.K * max(1, ceil(log2(point.K))), 100 if by_trials else None
@@ -227,62 +227,62 @@ def judged(example, alarm=None, wrong=None):
     return hold_counted(failures, trials, bounds, alarm=alarm)
 
 
-def tally(found, verdicts):
+def tally(result, verdicts):
     """Count outcomes of single bounds, and examples in which some bound spoke and was decided."""
-    found["examples"] += 1
+    result["examples"] += 1
     for name, verdict in verdicts.items():
         assert verdict.outcome != "refuted", f"{name}: {verdict.sentence}"
-        found[verdict.outcome] += 1
-        found[f"{name.split(',')[0]} decided"] += verdict.decided
-    found["decided examples"] += any(verdict.decided for verdict in verdicts.values())
-    found["trials"] += any(verdict.trials is not None for verdict in verdicts.values())
+        result[verdict.outcome] += 1
+        result[f"{name.split(',')[0]} decided"] += verdict.decided
+    result["decided examples"] += any(verdict.decided for verdict in verdicts.values())
+    result["trials"] += any(verdict.trials is not None for verdict in verdicts.values())
 
 
 def test_bounds_hold_in_the_affine_regime():
     """At least half of the examples decide a bound that speaks at the factor 2, and 30 % of all bounds are decided."""
-    alarm, found = planned("test_bounds_hold_in_the_affine_regime", EXAMPLES), Counter()
+    alarm, result = planned("test_bounds_hold_in_the_affine_regime", EXAMPLES), Counter()
 
     @settings(max_examples=EXAMPLES)
     @given(affine_examples())
     def check(example):
-        tally(found, judged(example, alarm))
+        tally(result, judged(example, alarm))
 
     check()
-    bounds = found["consistent"] + found["undecided"] + found["vacuous"]
-    assert found["examples"] >= EXAMPLES // 2
-    assert found["decided examples"] >= 0.5 * found["examples"], found
-    assert found["consistent"] >= 0.3 * bounds, found
-    assert found["corrected decided"] >= 0.05 * found["examples"], found
-    assert found["trials"] >= 0.1 * found["examples"], found
+    bounds = result["consistent"] + result["undecided"] + result["vacuous"]
+    assert result["examples"] >= EXAMPLES // 2
+    assert result["decided examples"] >= 0.5 * result["examples"], result
+    assert result["consistent"] >= 0.3 * bounds, result
+    assert result["corrected decided"] >= 0.05 * result["examples"], result
+    assert result["trials"] >= 0.1 * result["examples"], result
 
 
 def test_bounds_hold_with_independent_rows():
     """Every arm reads rows of its own; nothing is enumerated, and at least 40 % of the examples are decided."""
-    alarm, found = planned("test_bounds_hold_with_independent_rows", EXAMPLES // 2), Counter()
+    alarm, result = planned("test_bounds_hold_with_independent_rows", EXAMPLES // 2), Counter()
 
     @settings(max_examples=EXAMPLES // 2)
     @given(affine_examples(rows="independent"))
     def check(example):
-        tally(found, judged(example, alarm))
+        tally(result, judged(example, alarm))
 
     check()
-    assert found["trials"] == found["examples"] >= EXAMPLES // 4
-    assert found["decided examples"] >= 0.4 * found["examples"], found
+    assert result["trials"] == result["examples"] >= EXAMPLES // 4
+    assert result["decided examples"] >= 0.4 * result["examples"], result
 
 
 def test_bounds_hold_beyond_the_affine_regime():
     """All exact, so no alarm is spent; at least 40 % of the examples decide a bound that speaks."""
-    found = Counter()
+    values = Counter()
 
     @settings(max_examples=EXAMPLES // 2)
     @given(curved_examples())
     def check(example):
         assert not example.world.affine
-        tally(found, judged(example))
+        tally(values, judged(example))
 
     check()
-    assert found["trials"] == 0
-    assert found["decided examples"] >= 0.4 * found["examples"], found
+    assert values["trials"] == 0
+    assert values["decided examples"] >= 0.4 * values["examples"], values
 
 
 @st.composite
@@ -296,15 +296,15 @@ def opposed_examples(draw):
 
 def test_the_same_check_refutes_a_bound_with_four_times_the_rows():
     """What keeps the tests above honest: where arms fail often for their gap, a wrong bound is refuted, exactly."""
-    right, found = BOUNDS["uniform"]["tighter"], Counter()
+    right, result = BOUNDS["uniform"]["tighter"], Counter()
 
     @settings(max_examples=EXAMPLES // 2)
     @given(opposed_examples())
     def check(example):
-        tally(found, judged(example))
+        tally(result, judged(example))
         wrong = judged(example, wrong=lambda point, budget: right(point, 4 * budget))["wrong"]
-        found["wrong refuted"] += wrong.outcome == "refuted"
+        result["wrong refuted"] += wrong.outcome == "refuted"
 
     check()
-    assert found["decided examples"] == found["examples"], found
-    assert found["wrong refuted"] >= 0.5 * found["examples"], found
+    assert result["decided examples"] == result["examples"], result
+    assert result["wrong refuted"] >= 0.5 * result["examples"], result

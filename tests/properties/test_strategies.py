@@ -97,12 +97,12 @@ def test_median_elimination(costs, alignment, extra, reuse):
     budget = affordable(rule, costs, extra)
     size = len(costs)
     rounds = ceil(log2(size))
-    for found in run(rule, costs, budget):
-        assert len(found.rounds) == rounds
+    for result in run(rule, costs, budget):
+        assert len(result.rounds) == rounds
         active = set(range(size))
-        for one in found.rounds:
-            assert set(one.active) == active
-            assert len(one.survivors) == ceil(len(active) / 2)
+        for item in result.rounds:
+            assert set(item.active) == active
+            assert len(item.survivors) == ceil(len(active) / 2)
             total = sum(costs[i] for i in active)
             for i in range(size):
                 if i not in active:
@@ -111,12 +111,12 @@ def test_median_elimination(costs, alignment, extra, reuse):
                     expected = budget // (rounds * total)
                 else:
                     expected = budget // (rounds * len(active) * costs[i])
-                assert one.pulls[i] == expected
-            active = set(one.survivors)
-        assert active == {found.selected} if rounds else found.selected == 0
-        spent = sum(entry.pulls * costs[found.names.index(entry.arm)] for entry in found.ledger.entries())
-        assert spent == found.ledger.spent <= budget
-        left_over = sum(entry.left_over for entry in found.ledger.entries())
+                assert item.pulls[i] == expected
+            active = set(item.survivors)
+        assert active == {result.selected} if rounds else result.selected == 0
+        spent = sum(entry.pulls * costs[result.names.index(entry.arm)] for entry in result.ledger.entries())
+        assert spent == result.ledger.spent <= budget
+        left_over = sum(entry.left_over for entry in result.ledger.entries())
         assert left_over == (budget - spent if rounds else 0)
 
 
@@ -125,13 +125,13 @@ def test_winner_of_median_elimination_has_the_corrected_number_of_rows(size, bud
     """The sum of n_t is the sum of floor(B / (T |A_t|)), not the printed (2^(T+1) - 1) n_1."""
     rounds = ceil(log2(size))
     assume(budget >= rounds * size)
-    found = run(MedianElimination(), [Fraction(1)] * size, budget, trials=1)[0]
+    result = run(MedianElimination(), [Fraction(1)] * size, budget, trials=1)[0]
     widths = [size]
     for _ in range(rounds):
         widths.append(ceil(widths[-1] / 2))
     expected = sum(budget // (rounds * width) for width in widths[:-1])
-    pulls = found.ledger.pulls[0]
-    assert pulls[found.selected] == expected == pulls.max()
+    pulls = result.ledger.pulls[0]
+    assert pulls[result.selected] == expected == pulls.max()
     if rounds:
         first = budget // (rounds * size)
         assert expected >= Fraction(budget, 2 * rounds) - rounds
@@ -147,18 +147,18 @@ def test_winner_of_median_elimination_has_the_corrected_number_of_rows(size, bud
 def test_uniform_allocation(costs, alignment, extra):
     rule = UniformAllocation(alignment=alignment)
     budget = affordable(rule, costs, extra)
-    for found in run(rule, costs, budget):
+    for entry in run(rule, costs, budget):
         size = len(costs)
         expected = [budget // sum(costs) if alignment == "sample" else budget // (size * cost) for cost in costs]
-        assert found.rounds[0].pulls.tolist() == expected
-        assert len(found.rounds) == len(found.accepted) == 1
-        assert found.ledger.spent == sum(n * c for n, c in zip(expected, costs, strict=True)) <= budget
+        assert entry.rounds[0].pulls.tolist() == expected
+        assert len(entry.rounds) == len(entry.accepted) == 1
+        assert entry.ledger.spent == sum(n * c for n, c in zip(expected, costs, strict=True)) <= budget
 
 
 @given(st.integers(1, 64), st.integers(64, 10_000))
 def test_uniform_allocation_at_unit_cost_is_the_papers_floor(size, budget):
-    found = run(UniformAllocation(), [1] * size, budget, trials=1)[0]
-    assert found.rounds[0].pulls.tolist() == [budget // size] * size
+    result = run(UniformAllocation(), [1] * size, budget, trials=1)[0]
+    assert result.rounds[0].pulls.tolist() == [budget // size] * size
 
 
 other_rules = st.sampled_from([SuccessiveRejects, SuccessiveAcceptsRejects, TopTwo])
@@ -171,16 +171,16 @@ def test_other_rules(costs, alignment, extra, kind, data):
     options = {"k": k} if kind is SuccessiveAcceptsRejects else {}
     rule = kind(alignment=alignment, **options)
     budget = affordable(rule, costs, extra)
-    for found in run(rule, costs, budget):
-        assert found.ledger.spent <= budget
-        assert len(set(found.accepted)) == len(found.accepted) == k
-        assert all(0 <= arm < size for arm in found.accepted)
+    for entry in run(rule, costs, budget):
+        assert entry.ledger.spent <= budget
+        assert len(set(entry.accepted)) == len(entry.accepted) == k
+        assert all(0 <= arm < size for arm in entry.accepted)
         if kind is not TopTwo:
-            assert len(found.rounds) == size - 1
-            for one in found.rounds:
-                assert len(one.survivors) == len(one.active) - 1
-                active_pulls = one.pulls[list(one.active)]
-                assert one.pulls.sum() == active_pulls.sum()
+            assert len(entry.rounds) == size - 1
+            for item in entry.rounds:
+                assert len(item.survivors) == len(item.active) - 1
+                active_pulls = item.pulls[list(item.active)]
+                assert item.pulls.sum() == active_pulls.sum()
                 if alignment == "sample":
                     assert len(set(active_pulls.tolist())) == 1
 
@@ -188,11 +188,11 @@ def test_other_rules(costs, alignment, extra, kind, data):
 @given(st.integers(2, 40), st.integers(0, 5000))
 def test_successive_rejects_follows_its_schedule_at_unit_cost(size, extra):
     budget = size + 1 + extra
-    found = run(SuccessiveRejects(), [1] * size, budget, trials=1)[0]
+    result = run(SuccessiveRejects(), [1] * size, budget, trials=1)[0]
     scale = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, size + 1))
     totals = [ceil((budget - size) / (scale * (size + 1 - k))) for k in range(1, size)]
-    assert sorted(found.ledger.pulls[0].tolist()) == [*totals, totals[-1]]
-    assert found.ledger.spent <= budget
+    assert sorted(result.ledger.pulls[0].tolist()) == [*totals, totals[-1]]
+    assert result.ledger.spent <= budget
 
 
 rules = [UniformAllocation, MedianElimination, SuccessiveRejects, TopTwo]

@@ -62,7 +62,7 @@ class Mutant:
         """That of the rule, or the other one."""
         if not self.swapped:
             return self.rule.alignment
-        return next(one for one in ALIGNMENTS if one != self.rule.alignment)
+        return next(entry for entry in ALIGNMENTS if entry != self.rule.alignment)
 
     @property
     def objective(self) -> str:
@@ -244,11 +244,11 @@ def mutants(rule: Strategy) -> tuple[Mutant, ...]:
 def planted_rule(rule: Strategy, **options: Any) -> tuple[Plant, ...]:
     """Every mutant, and the sentence that catches it; `like` is the rule itself unless something else is given."""
     options = {"like": rule, **options}
-    found = []
+    seen = []
     for mutant in mutants(rule):
         sentence = first_finding(mutant, **options)
-        found.append(Plant(mutant.error, mutant, sentence, not sentence and _same(rule, mutant)))
-    return tuple(found)
+        seen.append(Plant(mutant.error, mutant, sentence, not sentence and _same(rule, mutant)))
+    return tuple(seen)
 
 
 def _same(rule: Strategy, mutant: Mutant) -> bool:
@@ -256,7 +256,7 @@ def _same(rule: Strategy, mutant: Mutant) -> bool:
     for means, costs in (((0.4, 0.5, 0.6), (1, 1, 1)), ((0.5, 0.4, 0.6, 0.55, 0.45), (1, 2, 3, 1, 1))):
         pool = LossPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
         budget = 7 * smallest_budget(rule, pool.prices)
-        one, other = (pool.explore_many(each, budget, 300) for each in (rule, mutant))
-        if not (np.array_equal(one.selected, other.selected) and np.array_equal(one.pulls, other.pulls)):
+        entry, other = (pool.explore_many(each, budget, 300) for each in (rule, mutant))
+        if not (np.array_equal(entry.selected, other.selected) and np.array_equal(entry.pulls, other.pulls)):
             return False
     return True

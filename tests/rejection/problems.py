@@ -60,8 +60,8 @@ def cases(draw: st.DrawFn, max_rows: int = 60) -> Case:
 
 def penalties() -> st.SearchStrategy[tuple[float, float]]:
     """Pairs (C_h, C_g) from 1e-3 to 1e3."""
-    one = st.floats(-3.0, 3.0).map(lambda e: 10.0**e)
-    return st.tuples(one, one)
+    result = st.floats(-3.0, 3.0).map(lambda e: 10.0**e)
+    return st.tuples(result, result)
 
 
 def radii() -> st.SearchStrategy[float]:

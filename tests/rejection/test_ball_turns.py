@@ -75,14 +75,14 @@ def test_the_penalised_form_ends_at_the_same_value_with_a_factor_and_without() -
 @pytest.mark.parametrize("face", [EDGE_OA, EDGE_OB, EDGE_AB])
 def test_a_step_ends_on_the_edge_that_it_names(face: int) -> None:
     """A Newton iterate off its edge, as an inner solve that ends early leaves it."""
-    geo, one = geometry(0.2, 0.5, 0.3), np.ones(1)
+    geo, entry = geometry(0.2, 0.5, 0.3), np.ones(1)
     corner_a, corner_b = np.array([geo[A1], -geo[A2]]), np.array([0.0, geo[B2]])
     first, second = {EDGE_OA: (0.0 * corner_a, corner_a), EDGE_OB: (0.0 * corner_b, corner_b)}.get(
         face, (corner_a, corner_b)
     )
     inside = 0.6 * (first + second) / 2.0 + 0.4 * (corner_a + corner_b) / 3.0
     z, shift = np.empty((2, 1)), np.empty((2, 1))
-    settle(one, one, geo, np.array([face]), inside[:1].copy(), inside[1:].copy(), z[0], z[1], shift[0], shift[1])
+    settle(entry, entry, geo, np.array([face]), inside[:1].copy(), inside[1:].copy(), z[0], z[1], shift[0], shift[1])
     along, off = second - first, z[:, 0] - first
     assert abs(along[0] * off[1] - along[1] * off[0]) <= 1e-15 * (along @ along)
     assert 0.0 < off @ along < along @ along
@@ -99,5 +99,5 @@ def test_a_slack_ball_ends_without_help() -> None:
         theta, radius = float(rng.uniform(0.05, 0.45)), float(10 ** rng.uniform(-0.5, 3.0))
         wide = rng.random() < 0.25
     assert wide
-    found = solve(kernels.gaussian(rows.points, gamma=0.05), rows.y, theta, ball=radius, method="dual")
-    assert found.gap <= TOL
+    result = solve(kernels.gaussian(rows.points, gamma=0.05), rows.y, theta, ball=radius, method="dual")
+    assert result.gap <= TOL

@@ -68,11 +68,11 @@ def test_every_change_of_a_face_gives_the_direction_of_the_plain_system(old: int
     _, system = direction(gram, y, geo, based, nothing, rng.normal(size=2 * N), np.empty((0, 0)))
     np.testing.assert_array_equal(nothing, based)  # the factor is remembered with its faces
     r = rng.normal(size=2 * N)
-    found, _ = direction(gram, y, geo, face, nothing, r, system)
+    result, _ = direction(gram, y, geo, face, nothing, r, system)
     np.testing.assert_array_equal(nothing, based)  # and was used
     own, _ = direction(gram, y, geo, face, np.full(N, -1), r, np.empty((0, 0)))
-    np.testing.assert_allclose(found, own, rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(found, plain_direction(gram, y, geo, face, r), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(result, own, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(result, plain_direction(gram, y, geo, face, r), rtol=1e-8, atol=1e-9)
 
 
 def test_a_planted_error_in_the_old_factor_shows() -> None:
@@ -82,8 +82,8 @@ def test_a_planted_error_in_the_old_factor_shows() -> None:
     _, system = direction(gram, y, geo, based, remembered, rng.normal(size=2 * N), np.empty((0, 0)))
     system[1, 3] += 1e-3
     r = rng.normal(size=2 * N)
-    found, _ = direction(gram, y, geo, face, remembered, r, system)
-    assert np.max(np.abs(found - plain_direction(gram, y, geo, face, r))) > 1e-6
+    result, _ = direction(gram, y, geo, face, remembered, r, system)
+    assert np.max(np.abs(result - plain_direction(gram, y, geo, face, r))) > 1e-6
 
 
 def test_many_changes_are_left_to_a_factor_of_their_own() -> None:
@@ -92,6 +92,6 @@ def test_many_changes_are_left_to_a_factor_of_their_own() -> None:
     remembered = np.full(N, -1)
     _, system = direction(gram, y, geo, based, remembered, rng.normal(size=2 * N), np.empty((0, 0)))
     r = rng.normal(size=2 * N)
-    found, _ = direction(gram, y, geo, face, remembered, r, system)
+    result, _ = direction(gram, y, geo, face, remembered, r, system)
     np.testing.assert_array_equal(remembered, face)
-    np.testing.assert_allclose(found, plain_direction(gram, y, geo, face, r), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(result, plain_direction(gram, y, geo, face, r), rtol=1e-8, atol=1e-9)

@@ -84,10 +84,10 @@ def test_products_of_four_rows_at_a_time_are_those_of_numpy(n: int) -> None:
 
 
 @compiled
-def projections(q, corners, found, faces):  # type: ignore[no-untyped-def]
+def projections(q, corners, result, faces):  # type: ignore[no-untyped-def]
     for i in range(len(q)):
-        found[0, i, 0], found[0, i, 1], faces[0, i] = project(q[i, 0], q[i, 1], corners)
-        found[1, i, 0], found[1, i, 1], faces[1, i] = nearest(q[i, 0], q[i, 1], corners)
+        result[0, i, 0], result[0, i, 1], faces[0, i] = project(q[i, 0], q[i, 1], corners)
+        result[1, i, 0], result[1, i, 1], faces[1, i] = nearest(q[i, 0], q[i, 1], corners)
 
 
 @pytest.mark.parametrize("theta", [0.01, 0.3, 0.49])
@@ -98,18 +98,20 @@ def test_projections_are_the_nearest_points_of_the_triangle(theta: float) -> Non
     rng = np.random.default_rng(0)
     q = rng.normal(size=(4000, 2)) * 10.0 ** rng.uniform(-2.0, 6.0, (4000, 1)) * max(a1, b2)
     q[:500] = rng.dirichlet(np.ones(3), 500) @ corners
-    found, faces = np.empty((2, len(q), 2)), np.empty((2, len(q)), np.int64)
-    projections(q, shape(geo), found, faces)
+    result, faces = np.empty((2, len(q), 2)), np.empty((2, len(q)), np.int64)
+    projections(q, shape(geo), result, faces)
     np.testing.assert_array_equal(faces[0], faces[1])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(result[0], result[1], rtol=1e-12, atol=1e-14)
     assert set(faces[0]) == set(range(INSIDE + 1))
     # x is nearest if and only if no corner lies ahead of it in the direction of q; every x is feasible.
-    ahead = np.einsum("nd,nkd->nk", q - found[0], corners[None] - found[0][:, None])
-    assert np.all(ahead <= 1e-9 * np.linalg.norm(q - found[0], axis=1)[:, None] * np.linalg.norm(corners, axis=1).max())
-    shares = np.linalg.solve(np.vstack([corners.T, np.ones(3)]), np.vstack([found[0].T, np.ones(len(q))]))
+    ahead = np.einsum("nd,nkd->nk", q - result[0], corners[None] - result[0][:, None])
+    assert np.all(
+        ahead <= 1e-9 * np.linalg.norm(q - result[0], axis=1)[:, None] * np.linalg.norm(corners, axis=1).max()
+    )
+    shares = np.linalg.solve(np.vstack([corners.T, np.ones(3)]), np.vstack([result[0].T, np.ones(len(q))]))
     assert shares.min() > -1e-12
     at = np.flatnonzero(faces[0] <= CORNER_B)
-    np.testing.assert_array_equal(found[0][at], corners[faces[0][at]])
+    np.testing.assert_array_equal(result[0][at], corners[faces[0][at]])
 
 
 def test_exact_products_are_those_of_rational_arithmetic() -> None:

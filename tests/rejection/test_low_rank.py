@@ -406,9 +406,11 @@ def test_where_rounding_leaves_nothing_of_the_kernel_the_bounds_are_still_true(g
     true = solve(np.kron(np.eye(10), np.ones((4, 4))), y, 0.3, penalty=(0.1, 0.1)).objective
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = solve_low_rank(factorise(Z, gamma=gamma, rank=10), y, 0.3, penalty=(0.1, 0.1), certificate=certificate)
-    assert found.lower_bound <= true * (1.0 + 1e-7)
-    assert true * (1.0 - 1e-7) <= found.objective <= len(y) * (1.0 + 1e-9)
+        low_rank = solve_low_rank(
+            factorise(Z, gamma=gamma, rank=10), y, 0.3, penalty=(0.1, 0.1), certificate=certificate
+        )
+    assert low_rank.lower_bound <= true * (1.0 + 1e-7)
+    assert true * (1.0 - 1e-7) <= low_rank.objective <= len(y) * (1.0 + 1e-9)
 
 
 def test_a_cell_far_outside_leaves_bounds_that_are_numbers() -> None:
@@ -418,5 +420,5 @@ def test_a_cell_far_outside_leaves_bounds_that_are_numbers() -> None:
         X[0, 0] = far
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = RejectionClassifier(rank=60).fit(X, y).solution_
-        assert 0.0 <= found.lower_bound <= found.objective <= len(y) * (1.0 + 1e-9)
+            result = RejectionClassifier(rank=60).fit(X, y).solution_
+        assert 0.0 <= result.lower_bound <= result.objective <= len(y) * (1.0 + 1e-9)

@@ -50,8 +50,8 @@ class TestStreaming:
         K = kernels.gaussian(X, gamma=5.0)
         a_filled, c_filled = (np.append(x, np.zeros(len(lengths) - m)) for x in (a, c))
         rows = np.ascontiguousarray(-2.0 * columns.T)
-        found = gaussian_forms(rows, lengths, columns, lengths, a_filled, c_filled)
-        np.testing.assert_allclose(found, [a @ K @ a, c @ K @ c], rtol=1e-10, atol=1e-11 * m)
+        result = gaussian_forms(rows, lengths, columns, lengths, a_filled, c_filled)
+        np.testing.assert_allclose(result, [a @ K @ a, c @ K @ c], rtol=1e-10, atol=1e-11 * m)
 
     @pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (7, 5, 3), (16, 8, 1), (33, 70, 12)])
     def test_values(self, m: int, n: int, d: int) -> None:
@@ -60,9 +60,9 @@ class TestStreaming:
         true = kernels.gaussian(X, Z, gamma=2.0)
         np.testing.assert_allclose(gaussian_cross(X, Z, 2.0), true, rtol=1e-13)
         space = np.full(room(m, n) + 3, np.nan)
-        found = gaussian_cross(X, Z, 2.0, space)
-        np.testing.assert_array_equal(found, gaussian_cross(X, Z, 2.0))
-        assert np.shares_memory(found, space)
+        result = gaussian_cross(X, Z, 2.0, space)
+        np.testing.assert_array_equal(result, gaussian_cross(X, Z, 2.0))
+        assert np.shares_memory(result, space)
         assert np.all(np.isnan(space[room(m, n) :]))
 
     def test_lengths_beyond_all_floats(self) -> None:

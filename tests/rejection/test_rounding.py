@@ -122,10 +122,10 @@ def test_weights_out_of_range_are_refused(weights: list[float]) -> None:
 
 
 def test_negligible_weights_do_no_harm() -> None:
-    one = solve(np.eye(2), [1, -1], 0.2, weights=[1, 1e-320], penalty=(1, 1))
+    result = solve(np.eye(2), [1, -1], 0.2, weights=[1, 1e-320], penalty=(1, 1))
     two = solve(np.eye(2), [1, -1], 0.2, weights=[1, 0], penalty=(1, 1))
-    assert one.objective == pytest.approx(two.objective)
-    assert np.isfinite(one.gap)
+    assert result.objective == pytest.approx(two.objective)
+    assert np.isfinite(result.gap)
 
 
 @pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
@@ -185,10 +185,10 @@ def test_no_model_over_the_ball_is_worse_than_none():
     gram = np.kron(np.eye(3), np.ones((40, 40))) * 4.0**6
     y = np.tile(np.r_[np.ones(20), -np.ones(20)], 3)
     with pytest.warns(ConvergenceWarning):
-        found = solve(gram, y, 0.45, ball=1e5, method="dual")
-    assert found.objective <= 1.0 + 1e-12
-    loss = np.maximum(np.maximum(1.0 + 0.5 * (found.g - y * found.h), 0.45 * (1.0 - 10.0 * found.g)), 0.0)
-    assert found.objective >= float(np.mean(loss)) - 1e-12
+        result = solve(gram, y, 0.45, ball=1e5, method="dual")
+    assert result.objective <= 1.0 + 1e-12
+    loss = np.maximum(np.maximum(1.0 + 0.5 * (result.g - y * result.h), 0.45 * (1.0 - 10.0 * result.g)), 0.0)
+    assert result.objective >= float(np.mean(loss)) - 1e-12
 
 
 def test_the_upper_bound_over_the_ball_allows_for_the_rounding_of_its_sum():
@@ -197,8 +197,8 @@ def test_the_upper_bound_over_the_ball_allows_for_the_rounding_of_its_sum():
     optimum = 1 - (1 - theta) / (Fraction(1, 2) + theta / (1 - 2 * theta)) / 2
     gram = np.kron(np.eye(4), np.ones((36, 36)))
     y = np.tile(np.r_[np.ones(18), -np.ones(18)], 4)
-    found = solve(gram, y, float(theta), ball=4.203836542180523, method="dual")
-    assert Fraction(found.lower_bound) <= optimum <= Fraction(found.objective)
+    result = solve(gram, y, float(theta), ball=4.203836542180523, method="dual")
+    assert Fraction(result.lower_bound) <= optimum <= Fraction(result.objective)
 
 
 def test_bounds_of_two_solvers_are_in_order_where_the_matrix_is_positive_up_to_rounding_alone():
@@ -208,8 +208,8 @@ def test_bounds_of_two_solvers_are_in_order_where_the_matrix_is_positive_up_to_r
         X, y = rng.normal(size=(6, 1)), rng.choice([-1, 1], 6)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = solve(X @ X.T, y, 0.2, ball=1000.0)
+            result = solve(X @ X.T, y, 0.2, ball=1000.0)
             many = solve_batch(X @ X.T, y, 0.2, np.ones((1, 6)), ball=1000.0)
-        assert found.lower_bound <= found.objective
-        assert found.gap >= 0.0
+        assert result.lower_bound <= result.objective
+        assert result.gap >= 0.0
         assert many.lower_bound[0] <= many.objective[0]

@@ -296,11 +296,11 @@ class TestBatch:
     def test_equals_single_solves(self, form: dict) -> None:
         batch = solve_batch(self.gram, self.rows.y, 0.2, self.counts, **form)
         for t in range(len(self.counts)):
-            one = solve(self.gram, self.rows.y, 0.2, weights=self.counts[t], **form)
-            slack = 1e-12 * (1 + one.objective)
-            assert one.lower_bound <= batch.objective[t] + slack
-            assert batch.lower_bound[t] <= one.objective + slack
-            assert batch.risk[t] == pytest.approx(one.risk, abs=1e-4)
+            result = solve(self.gram, self.rows.y, 0.2, weights=self.counts[t], **form)
+            slack = 1e-12 * (1 + result.objective)
+            assert result.lower_bound <= batch.objective[t] + slack
+            assert batch.lower_bound[t] <= result.objective + slack
+            assert batch.risk[t] == pytest.approx(result.risk, abs=1e-4)
 
     @pytest.mark.parametrize("form", [{"penalty": (1.0, 0.5)}, {"ball": 4.0}, {"ball": 0.3}])
     def test_does_not_depend_on_blocks_or_threads(self, form: dict) -> None:

@@ -51,21 +51,21 @@ def test_intervals_are_clopper_pearson_at_99_percent(panels) -> None:
 
 def test_required_budgets_are_the_smallest(panels) -> None:
     for panel in panels:
-        found = find_needs(panel)
+        needs = find_needs(panel)
         for level in VERSIONS:
-            at = found.bounds[level]
+            at = needs.bounds[level]
             here, before = panel.problem.bound(level, panel.kind, np.array([at, at - 1]))
             assert here <= TARGET
             assert not before <= TARGET
-            assert found.factor(level) == at / found.simulated
-        assert found.bounds["tighter"] < found.bounds["corrected"] < found.bounds["paper"]
+            assert needs.factor(level) == at / needs.simulated
+        assert needs.bounds["tighter"] < needs.bounds["corrected"] < needs.bounds["paper"]
 
 
 def test_the_default_budgets_show_the_gain() -> None:
     """At three budgets per strategy ours is below 5 %, the paper's vacuous, and 10,000 trials can be below both."""
     limit = 1.0 - 0.005 ** (1 / 10_000)  # upper limit of the rate after 10,000 trials without a failure
-    one = study.make_study(1, budgets=(48,))
-    with run(one, n_jobs=1, progress=False) as result:
+    entry = study.make_study(1, budgets=(48,))
+    with run(entry, n_jobs=1, progress=False) as result:
         for panel in make_panels(result):
             budgets = np.array(study.LARGE_BUDGETS)
             ours, printed = (panel.problem.bound(name, panel.kind, budgets) for name in ("tighter", "paper"))
@@ -91,12 +91,12 @@ def test_practice_is_none_when_nothing_is_below_the_target(panels) -> None:
 
 
 def test_verdicts_see_a_bound_that_is_too_small(panels) -> None:
-    found = judge_panels(panels)
-    assert len(found) == 2 * len(SMALL) * len(VERSIONS)
-    assert not [one for one in found if one[3].outcome == "refuted"]
+    result = judge_panels(panels)
+    assert len(result) == 2 * len(SMALL) * len(VERSIONS)
+    assert not [entry for entry in result if entry[3].outcome == "refuted"]
     # A failure rate of one half where our bound promises less than 5 %.
     wrong = replace(panels[0], cells=(*panels[0].cells[:-1], replace(panels[0].cells[-1], failures=200)))
-    refuted = [(level, cell.budget) for _, cell, level, one in judge_panels([wrong]) if one.outcome == "refuted"]
+    refuted = [(level, cell.budget) for _, cell, level, entry in judge_panels([wrong]) if entry.outcome == "refuted"]
     assert refuted == [("tighter", "49152"), (list(VERSIONS)[-1], "49152")]
 
 

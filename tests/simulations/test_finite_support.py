@@ -21,16 +21,16 @@ def risks(spec, pool):
 @pytest.mark.parametrize("name", NAMES)
 def test_gaps_are_those_of_the_exact_pool(name):
     pool = POOLS[name]()
-    found = risks(atom_pool(pool, name), pool)
-    assert [one - min(found) for one in found] == pytest.approx([float(gap) for gap in pool.gaps()], abs=1e-9)
+    result = risks(atom_pool(pool, name), pool)
+    assert [entry - min(result) for entry in result] == pytest.approx([float(gap) for gap in pool.gaps()], abs=1e-9)
     assert atom_pool(pool, name).label == name
 
 
 def test_copies_are_in_proportion_to_the_weights():
-    pool = next(one for one in (POOLS[name]() for name in NAMES) if one.weights != one.weights[::-1])
+    pool = next(entry for entry in (POOLS[name]() for name in NAMES) if entry.weights != entry.weights[::-1])
     copies = atom_pool(pool).copies
-    assert [Fraction(one, sum(copies)) for one in copies] == list(pool.weights)
-    doubled = atom_pool(pool, copies=[2 * one for one in copies])
+    assert [Fraction(entry, sum(copies)) for entry in copies] == list(pool.weights)
+    doubled = atom_pool(pool, copies=[2 * entry for entry in copies])
     assert risks(doubled, pool) == pytest.approx(risks(atom_pool(pool), pool))
     wrong = replace(atom_pool(pool), copies=copies[::-1])
     assert risks(wrong, pool) != pytest.approx(risks(atom_pool(pool), pool))

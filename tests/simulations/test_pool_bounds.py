@@ -26,10 +26,10 @@ def test_a_feature_pool_over_the_ball() -> None:
 
 def test_without_replacement_the_population_ends_the_bounds() -> None:
     study = features(sampling={"replacement": "never"}, budgets={"per_arm": [8]}, strategies=["uniform_allocation"])
-    kind, found = of(study)
-    assert found.population == 60
-    assert np.isfinite(found.bound("tighter", kind, 60 * 5))
-    assert np.isnan(found.bound("tighter", kind, 61 * 5))
+    kind, result = of(study)
+    assert result.population == 60
+    assert np.isfinite(result.bound("tighter", kind, 60 * 5))
+    assert np.isnan(result.bound("tighter", kind, 61 * 5))
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def _bounds(strategy: Any, rows: Any = "accumulated") -> dict[str, Bound]:
 
     def bound(version: str, one_gap: bool) -> Bound:
         def value(point: BoundProblem, budget: int) -> float:
-            told = replace(point, rows=rows)
-            return float((told.one_gap if one_gap else told).bound(version, strategy, budget))
+            result = replace(point, rows=rows)
+            return float((result.one_gap if one_gap else result).bound(version, strategy, budget))
 
         return value
 

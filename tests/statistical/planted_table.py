@@ -17,17 +17,17 @@ def ties(strategy: str) -> tuple[Verdict, Verdict]:
     if strategy == "uniform":
         place = parameters("tied-3")
         bound = float(tighter.delta_fail_uniform(600, *place, best_count=2))
-        found = [failure_uniform("tied-3", 600, target=target) for target in (None, 0)]
+        uniforms = [failure_uniform("tied-3", 600, target=target) for target in (None, 0)]
     else:
         place = parameters("tied-4")
         bound = float(tighter.delta_fail_median(800, *place, best_count=2, rows="fresh"))
-        found = [failure_median("tied-4", 800, target=target, accumulate=False) for target in (None, 0)]
-    return judge_exact(found[0], bound), judge_exact(found[1], bound)
+        uniforms = [failure_median("tied-4", 800, target=target, accumulate=False) for target in (None, 0)]
+    return judge_exact(uniforms[0], bound), judge_exact(uniforms[1], bound)
 
 
 def printed_regret() -> tuple[Verdict, Verdict]:
     """Lemma 2 (ii) with the rows that the selected arm has, and with floor(B / log2 K) rows as printed."""
-    claim = next(one for one in all_claims() if one.id == "lemma-2-ii")
+    claim = next(entry for entry in all_claims() if entry.id == "lemma-2-ii")
     return claim.check_corrected(), claim.check()
 
 
@@ -39,12 +39,12 @@ def shown(bound: float) -> str:
 def bound_rows() -> list[str]:
     """One line per wrong bound."""
     lines = []
-    for one in PLANTED:
-        where = one.instance
-        right, wrong = (bound(where.point, where.budget) for bound in (one.right, one.wrong))
+    for entry in PLANTED:
+        where = entry.instance
+        right, wrong = (bound(where.point, where.budget) for bound in (entry.right, entry.wrong))
         says = f"the right bound {right:.3g}" if right < 1 else "the right bound says nothing"
         evidence = f"{where.name}: probability {where.least:.3g}, {says}, the wrong one {shown(wrong)}"
-        lines.append(f"| {one.error} | `test_a_wrong_bound_is_refuted_exactly` | {evidence} |")
+        lines.append(f"| {entry.error} | `test_a_wrong_bound_is_refuted_exactly` | {evidence} |")
     return lines
 
 
@@ -72,10 +72,10 @@ def bug_rows() -> list[str]:
     """One line per planted bug."""
     lines = []
     for error in BUGS:
-        found = seen(error)
+        result = seen(error)
         evidence = (
-            f"exact probability {found.probability:.3g}; of {found.trials:,} the right one failed {found.right:,}, "
-            f"the wrong one {found.wrong:,}"
+            f"exact probability {result.probability:.3g}; of {result.trials:,} the right one failed {result.right:,}, "
+            f"the wrong one {result.wrong:,}"
         )
         lines.append(f"| {error} | `test_a_bug_is_refuted` | {evidence} |")
     return lines

@@ -33,12 +33,12 @@ def test_every_file_that_states_an_alarm_is_in_the_book():
     """A file says so by a constant ALARM or ALPHA, or in words."""
     words = re.compile(r"^(ALARM|ALPHA) = |alarm below|probability below 1e-|5\.5 standard errors", re.MULTILINE)
     own = ROOT / "tests" / "statistical"
-    found = {
+    files = {
         file.relative_to(ROOT).as_posix()
         for file in (ROOT / "tests").rglob("test_*.py")
         if own not in file.parents and words.search(file.read_text(encoding="utf-8"))
     }
-    assert found == set(STATED)
+    assert files == set(STATED)
 
 
 def test_every_allotment_is_planned_and_every_plan_is_used():

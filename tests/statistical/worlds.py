@@ -63,9 +63,9 @@ class World:
     def pool(self) -> FeaturePool:
         """The engine's pool."""
         study = self.study({"name": "uniform_allocation"}, 10**6, "monte_carlo")
-        found = study.pool(study.cells()[0])
-        assert isinstance(found, FeaturePool)
-        return found
+        result = study.pool(study.cells()[0])
+        assert isinstance(result, FeaturePool)
+        return result
 
     @cached_property
     def gaps(self) -> tuple[float, ...]:
@@ -92,15 +92,15 @@ class World:
 
     def exact_failure(self, strategy: dict[str, Any], budget: int) -> float:
         """Failure probability by the engine's enumeration of all outcomes."""
-        (found,) = run(self.study(strategy, budget, "exact"), progress=False, n_jobs=1).summary()
-        return found.failure_rate
+        (result,) = run(self.study(strategy, budget, "exact"), progress=False, n_jobs=1).summary()
+        return result.failure_rate
 
     def count(self, strategy: Any, budget: int, trials: int, *, seed: int) -> int:
         """Failures in so many trials of a strategy: a table by name, or any object that is one."""
         if isinstance(strategy, dict):
             study = self.study(strategy, budget, "monte_carlo", trials=trials, seed=seed)
-            (found,) = run(study, progress=False, n_jobs=1).summary()
-            return found.failures
+            (result,) = run(study, progress=False, n_jobs=1).summary()
+            return result.failures
         done = self.pool.explore_many(strategy, budget, trials, seed=seed)
         return int(done.failures(self.pool.best_arms()).sum())
 

@@ -32,7 +32,7 @@ class WorseHalf(MedianElimination):
         rounds, width = halving_rounds(batch.n_arms), batch.n_arms
         for _ in range(rounds):
             batch.buy(batch.budget / rounds, fresh=not self.accumulate)
-            scores, _ = batch.score(lambda found: np.zeros(found.value.shape, dtype=bool), fresh=not self.accumulate)
+            scores, _ = batch.score(lambda result: np.zeros(result.value.shape, dtype=bool), fresh=not self.accumulate)
             leaving, width = width // 2, (width + 1) // 2
             order = np.argsort(scores.value, axis=1, kind="stable")[:, :leaving]
             survivors = batch.active.copy()
@@ -175,18 +175,20 @@ def seen_in_costs() -> Seen:
 def seen_in_sampling() -> Seen:
     """Rows that are not equally likely."""
     pool = WORLD[2].pool
-    found = [
-        one.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=4)
-        for one in (pool, turned_into(pool, BiasedPool))
+    batches = [
+        value.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=4)
+        for value in (pool, turned_into(pool, BiasedPool))
     ]
-    return Seen(uniform_law(2, ROWS), TRIALS, *(int(one.failures(pool.best_arms()).sum()) for one in found))
+    return Seen(uniform_law(2, ROWS), TRIALS, *(int(value.failures(pool.best_arms()).sum()) for value in batches))
 
 
 def seen_in_seeds() -> Seen:
     """A rate does not show repeated seeds. Pairs of trials that fail together do: p in place of p^2."""
     pool, counts = WORLD[2].pool, []
-    for one in (pool, turned_into(pool, RepeatedSeedsPool)):
-        failed = one.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=5).failures(pool.best_arms())
+    for value in (pool, turned_into(pool, RepeatedSeedsPool)):
+        failed = value.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=5).failures(
+            pool.best_arms()
+        )
         counts.append(int(np.sum(failed[::2] & failed[1::2])))
     return Seen(uniform_law(2, ROWS) ** 2, TRIALS // 2, *counts)
 

@@ -77,8 +77,8 @@ def ocba(mean, n_arms, budget, share, rounds):
         floor = max(*gaps, 1e-12) * 1e-4
         weight = [1.0 / (max(gap, floor) * max(gap, floor)) for gap in gaps]
         weight[leader] = 0.0
-        weight[leader] = sqrt(sum(one * one for one in weight))
-        behind = [one / n for one, n in zip(weight, had, strict=True)]
+        weight[leader] = sqrt(sum(entry * entry for entry in weight))
+        behind = [entry / n for entry, n in zip(weight, had, strict=True)]
         arm = behind.index(max(behind))
         had[arm] += left // remaining
         left -= left // remaining

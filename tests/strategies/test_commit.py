@@ -37,12 +37,12 @@ def arms(*means):
 
 
 def test_all_money_is_spent_and_most_of_it_on_the_leader():
-    found = arms(0.1, 0.5, 0.9).explore_many(ValueOfInformationCommit(), 300, 200)
-    assert (found.spent_units == 300).all()
-    pulls = np.take_along_axis(found.pulls, found.selected, axis=1)[:, 0]
+    batch = arms(0.1, 0.5, 0.9).explore_many(ValueOfInformationCommit(), 300, 200)
+    assert (batch.spent_units == 300).all()
+    pulls = np.take_along_axis(batch.pulls, batch.selected, axis=1)[:, 0]
     assert np.mean(pulls) > 200
     # One run from a fixed seed; after 20 pulls of each arm the best one leads in all but a few trials of a thousand.
-    assert np.mean(found.selected[:, 0] == 0) > 0.9
+    assert np.mean(batch.selected[:, 0] == 0) > 0.9
 
 
 def test_close_arms_are_explored_longer_than_clear_ones():

@@ -28,8 +28,8 @@ def log_e(s_u: float, n_u: int, s_v: float, n_v: int, epsilon: float = 0.0) -> f
     """What the kernel gives for two arms with values in [0, 1], the first being the leader."""
     state = ParametricEvidence(0.0, 1.0, np.zeros(2), 1)
     sums, pulls = np.array([[s_u, s_v]]), np.array([[n_u, n_v]])
-    found = state.update(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
-    return float(found.against[0, 1])
+    result = state.update(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
+    return float(result.against[0, 1])
 
 
 def slow_log_e(s_u: float, n_u: int, s_v: float, n_v: int, epsilon: float = 0.0) -> float:
@@ -85,11 +85,11 @@ def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
     LossPool([BoundedArm((0.0, 0.5, 2.0), (0.4, 0.4, 0.2)), BoundedArm((0.5, 1.0), (0.5, 0.5))]),
 ], ids=["bernoulli", "gaussian", "bounded"])  # fmt: skip
 def test_failures_at_the_stop_stay_below_delta(name: str, pool: LossPool) -> None:
-    found = pool.explore_many(by_name(name, confidence=0.9), 20_000, 400)
-    assert found.confident is not None
-    assert found.confident.mean() > 0.9
-    wrong = int((found.failures(pool.best_arms()) & found.confident).sum())
-    assert judge(wrong, len(found), 0.1).outcome != "refuted"
+    batch = pool.explore_many(by_name(name, confidence=0.9), 20_000, 400)
+    assert batch.confident is not None
+    assert batch.confident.mean() > 0.9
+    wrong = int((batch.failures(pool.best_arms()) & batch.confident).sum())
+    assert judge(wrong, len(batch), 0.1).outcome != "refuted"
 
 
 def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +100,9 @@ def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytes
 
     monkeypatch.setattr(fixed_confidence, "_is_decided", one_is_enough)
     pool = LossPool.bernoulli([0.3, 0.35, 0.9])
-    found = pool.explore_many(by_name("successive_elimination"), 20_000, 400)
-    assert found.confident is not None
-    assert judge(int((found.failures([0]) & found.confident).sum()), 400, 0.05).outcome == "refuted"
+    batch = pool.explore_many(by_name("successive_elimination"), 20_000, 400)
+    assert batch.confident is not None
+    assert judge(int((batch.failures([0]) & batch.confident).sum()), 400, 0.05).outcome == "refuted"
 
 
 @pytest.mark.parametrize(("name", "peer"), [("kl_lucb", kl_lucb), ("top_two_stopping", top_two_thompson)])
@@ -118,12 +118,12 @@ def test_money_against_the_textbook(name: str, peer: Any) -> None:
 @pytest.mark.parametrize("features", [False, True])
 def test_many_trials_are_single_trials(name: str, features: bool) -> None:
     pool: LossPool | FeaturePool = feature_pool((0, 40, 90)) if features else LossPool.bernoulli([0.2, 0.5, 0.6])
-    many = pool.explore_many(by_name(name), 400, 6, seed=3)
+    batch = pool.explore_many(by_name(name), 400, 6, seed=3)
     for i in range(6):
         alone = pool.explore(by_name(name), 400, Seeds.of(3, i))
-        assert alone.selected == many.selected[i, 0]
-        assert alone.ledger.spent / pool.prices.unit == many.spent_units[i]
-        assert alone.confident == (None if many.confident is None else bool(many.confident[i]))
+        assert alone.selected == batch.selected[i, 0]
+        assert alone.ledger.spent / pool.prices.unit == batch.spent_units[i]
+        assert alone.confident == (None if batch.confident is None else bool(batch.confident[i]))
 
 
 def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
@@ -140,18 +140,18 @@ def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
 def test_an_indifference_ends_a_tie() -> None:
     tie = LossPool.bernoulli([0.5, 0.5, 0.9])
     for name in FIXED_CONFIDENCE:
-        found = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
-        assert found.confident is not None
-        assert found.confident.all()
-        assert (found.selected[:, 0] != 2).all()
+        batch = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
+        assert batch.confident is not None
+        assert batch.confident.all()
+        assert (batch.selected[:, 0] != 2).all()
 
 
 def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
     assert LossPool.bernoulli([0.5]).explore("successive_elimination", 100).confident
     pool = FeaturePool(feature_pool((70, 90)).population, theta=0.1, ball=0.8, replacement="never", shortfall="cap")
-    found = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
-    assert found.confident is False
-    assert found.ledger.spent == 2 * pool.n_rows
+    result = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
+    assert result.confident is False
+    assert result.ledger.spent == 2 * pool.n_rows
 
 
 def test_a_study_counts_cost_until_sure() -> None:

@@ -53,8 +53,8 @@ def test_sequential_halving(pool, level):
     budget = int(np.ceil(8 * hardness(pool) * levels * np.log(3 * levels / level)))
     bound = halving_bound(pool, budget)
     assert bound <= level
-    found = pool.explore_many(MedianElimination(accumulate=False), budget, TRIALS, seed=7)
-    assert not violated(found.failures(pool.best_arms()).sum(), bound)
+    batch = pool.explore_many(MedianElimination(accumulate=False), budget, TRIALS, seed=7)
+    assert not violated(batch.failures(pool.best_arms()).sum(), bound)
 
 
 @pytest.mark.parametrize("pool", POOLS, ids=str)
@@ -65,8 +65,8 @@ def test_successive_rejects(pool, level):
     budget = int(np.ceil(size + scale * np.log(size * (size - 1) / 2 / level)))
     bound = rejects_bound(pool, budget)
     assert bound <= level
-    found = pool.explore_many(SuccessiveRejects(), budget, TRIALS, seed=8)
-    assert not violated(found.failures(pool.best_arms()).sum(), bound)
+    batch = pool.explore_many(SuccessiveRejects(), budget, TRIALS, seed=8)
+    assert not violated(batch.failures(pool.best_arms()).sum(), bound)
 
 
 def test_the_check_catches_a_rule_that_breaks_its_bound():

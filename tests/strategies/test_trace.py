@@ -38,8 +38,8 @@ def pool():
 
 
 def test_reference_trace_with_reuse():
-    found = pool().explore(MedianElimination(), 60)
-    first, second, third = found.rounds
+    result = pool().explore(MedianElimination(), 60)
+    first, second, third = result.rounds
     assert (first.active, first.survivors) == ((0, 1, 2, 3, 4), (0, 2, 3))
     assert first.pulls.tolist() == [4, 4, 4, 4, 4]
     assert first.scores == pytest.approx([0.5, 0.8, 0.35, 0.55, 0.7])
@@ -52,25 +52,25 @@ def test_reference_trace_with_reuse():
     assert (third.active, third.survivors) == ((0, 3), (3,))
     assert third.pulls.tolist() == [10, 0, 0, 10, 0]
     assert third.scores[[0, 3]] == pytest.approx([0.5, 0.47])
-    assert (found.selected, found.selected_name, found.accepted) == (3, "D", (3,))
-    assert [(e.round, e.arm, e.pulls, e.spent, e.left_over) for e in found.ledger.entries()] == [
+    assert (result.selected, result.selected_name, result.accepted) == (3, "D", (3,))
+    assert [(e.round, e.arm, e.pulls, e.spent, e.left_over) for e in result.ledger.entries()] == [
         *[(1, arm, 4, 4, 0) for arm in "ABCDE"],
         *[(2, arm, 6, 6, Fraction(2, 3)) for arm in "ACD"],
         *[(3, arm, 10, 10, 0) for arm in "AD"],
     ]
-    assert found.ledger.spent == 58
-    assert found.counts.sum(axis=1).tolist() == [20, 4, 10, 20, 4]
+    assert result.ledger.spent == 58
+    assert result.counts.sum(axis=1).tolist() == [20, 4, 10, 20, 4]
 
 
 def test_reference_trace_with_fresh_rows():
-    found = pool().explore(MedianElimination(accumulate=False, ties="lowest"), 60)
-    first, second, third = found.rounds
+    result = pool().explore(MedianElimination(accumulate=False, ties="lowest"), 60)
+    first, second, third = result.rounds
     assert first.survivors == (0, 2, 3)
     assert second.scores[[0, 2, 3]] == pytest.approx([0.5, 0.6 - 1 / 6, 0.45 + 0.4 / 6])
     assert second.survivors == (0, 2)
     assert third.scores[[0, 2]] == pytest.approx([0.5, 0.5])
-    assert found.selected_name == "A"
-    assert found.counts.sum(axis=1).tolist() == [20, 4, 20, 10, 4]
+    assert result.selected_name == "A"
+    assert result.counts.sum(axis=1).tolist() == [20, 4, 20, 10, 4]
 
 
 def test_halving_with_floors_would_end_with_no_arm():
@@ -85,11 +85,11 @@ def test_schedule_of_successive_rejects_by_hand():
     """K = 4, n = 100: log-bar = 19/12, n_k = ceil(96 * 12 / (19 (5 - k))) = 16, 21, 31."""
     assert log_bar(4) == Fraction(19, 12)
     assert phase_totals(100, 4) == (16, 21, 31)
-    found = RowPool([Curve(name, a, 0.0) for name, a in zip("ABCD", [0.4, 0.3, 0.2, 0.1], strict=True)], 3).explore(
+    result = RowPool([Curve(name, a, 0.0) for name, a in zip("ABCD", [0.4, 0.3, 0.2, 0.1], strict=True)], 3).explore(
         SuccessiveRejects(), 100
     )
-    assert found.counts.sum(axis=1).tolist() == [16, 21, 31, 31]
-    assert [one.survivors for one in found.rounds] == [(1, 2, 3), (2, 3), (3,)]
+    assert result.counts.sum(axis=1).tolist() == [16, 21, 31, 31]
+    assert [entry.survivors for entry in result.rounds] == [(1, 2, 3), (2, 3), (3,)]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_top_k_of_duplicates_are_the_lowest_indices():
 
 @pytest.mark.parametrize("name", ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"])
 def test_a_single_arm_is_selected(name):
-    found = RowPool([Curve("only", 0.5, 0.0, cost="0.95")], 4).explore(name, 10)
-    assert found.selected_name == "only"
+    result = RowPool([Curve("only", 0.5, 0.0, cost="0.95")], 4).explore(name, 10)
+    assert result.selected_name == "only"
     bought = {"uniform_allocation": 10, "top_two": 2}.get(name, 0)
-    assert found.counts.sum() == bought
+    assert result.counts.sum() == bought

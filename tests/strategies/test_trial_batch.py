@@ -36,18 +36,18 @@ def assert_same_bits(pool, rule, budget, trials=9):
     """Compare every number of a lock-step run with the same trials run alone."""
     together, selected = pool.run(rule, budget, Seeds.of(5, range(trials), stream=2), record=True)
     for i in range(trials):
-        one = read_trial(together, selected, i)
+        trial = read_trial(together, selected, i)
         alone = pool.explore(rule, budget, Seeds.of(5, i, stream=2))
-        assert alone.accepted == one.accepted
-        assert alone.ledger.entries() == one.ledger.entries()
-        assert len(alone.rounds) == len(one.rounds)
-        for a, b in zip(alone.rounds, one.rounds, strict=True):
+        assert alone.accepted == trial.accepted
+        assert alone.ledger.entries() == trial.ledger.entries()
+        assert len(alone.rounds) == len(trial.rounds)
+        for a, b in zip(alone.rounds, trial.rounds, strict=True):
             assert (a.active, a.survivors, a.certified) == (b.active, b.survivors, b.certified)
             for field in ("pulls", "scores", "lower", "upper"):
                 assert getattr(a, field).tobytes() == getattr(b, field).tobytes()
-        assert (alone.counts is None) == (one.counts is None)
+        assert (alone.counts is None) == (trial.counts is None)
         if alone.counts is not None:
-            assert np.array_equal(alone.counts, one.counts)
+            assert np.array_equal(alone.counts, trial.counts)
 
 
 POOL = LossPool(
@@ -76,11 +76,11 @@ def test_trial_batch_is_bit_identical_on_known_arms(alignment, objective, positi
 def test_results_do_not_depend_on_blocks_threads_or_company(rule):
     whole = POOL.explore_many(rule, 150, 40, seed=3)
     cut = POOL.explore_many(rule, 150, 40, seed=3, block=7, n_jobs=2)
-    some = POOL.explore_many(rule, 150, [31, 4], seed=3)
+    many = POOL.explore_many(rule, 150, [31, 4], seed=3)
     assert np.array_equal(whole.selected, cut.selected)
     assert np.array_equal(whole.pulls, cut.pulls)
     assert np.array_equal(whole.spent_units, cut.spent_units)
-    assert np.array_equal(whole.selected[[31, 4]], some.selected)
+    assert np.array_equal(whole.selected[[31, 4]], many.selected)
     assert not np.array_equal(whole.selected, POOL.explore_many(rule, 150, 40, seed=4).selected)
 
 
@@ -97,10 +97,10 @@ def test_strategies_see_the_same_pulls():
 
 
 def test_spent_is_exact_for_many_trials():
-    found = POOL.explore_many(MedianElimination(alignment="budget"), 200, 10)
+    many = POOL.explore_many(MedianElimination(alignment="budget"), 200, 10)
     for i in range(10):
-        exact = sum(int(n) * c for n, c in zip(found.pulls[i], POOL.costs, strict=True))
-        assert int(found.spent_units[i]) * found.unit == exact <= 200
+        exact = sum(int(n) * c for n, c in zip(many.pulls[i], POOL.costs, strict=True))
+        assert int(many.spent_units[i]) * many.unit == exact <= 200
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_whole_floats_are_whole_numbers():
 
 @pytest.mark.parametrize("count", [30, np.int64(30), 30.0, range(30), np.arange(30)])
 def test_trials_are_counted_however_the_number_is_typed(count):
-    found = POOL.explore_many(UniformAllocation(), 100, count)
-    assert found.seeds.trials.tolist() == list(range(30))
+    many = POOL.explore_many(UniformAllocation(), 100, count)
+    assert many.seeds.trials.tolist() == list(range(30))
 
 
 def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
@@ -170,12 +170,12 @@ def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
 
 
 def test_two_arms_and_one_slot_can_be_certified():
-    found = LossPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
-    assert found.accepted == (0,)
-    assert [one.certified for one in found.rounds] == [True]
+    result = LossPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    assert result.accepted == (0,)
+    assert [entry.certified for entry in result.rounds] == [True]
     tie = LossPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1, ties="lowest"), 20)
     assert tie.accepted == (0,)
-    assert [one.certified for one in tie.rounds] == [False]
+    assert [entry.certified for entry in tie.rounds] == [False]
 
 
 @pytest.mark.parametrize(

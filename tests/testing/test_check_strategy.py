@@ -104,16 +104,16 @@ def test_a_mutant_is_named_by_the_first_sentence_about_it() -> None:
 @pytest.mark.parametrize("rule", [TwoStage(), Ladder()])
 def test_mutants_of_foreign_rules_are_caught(rule: Any) -> None:
     """At least 10 mutants of each; what passes changes nothing that the rule does."""
-    found = planted_rule(rule)
-    missed = [one.error for one in found if not one.caught and not one.equivalent]
+    result = planted_rule(rule)
+    missed = [entry.error for entry in result if not entry.caught and not entry.equivalent]
     assert not missed
-    assert sum(one.caught for one in found) >= 10
+    assert sum(entry.caught for entry in result) >= 10
 
 
 def test_without_a_reference_many_mutants_are_still_caught() -> None:
     """Only what every rule must do is checked then: money, bits, clear instances, names, the law of its own trials."""
-    found = planted_rule(TwoStage(), like=None)
-    caught = {one.error for one in found if one.caught}
+    result = planted_rule(TwoStage(), like=None)
+    caught = {entry.error for entry in result if entry.caught}
     assert caught >= {
         "takes the worst for the best",
         "favours the first arm",

@@ -71,8 +71,8 @@ def test_one_gap_for_all_is_the_same_gap_for_each(strategy) -> None:
     for version in VERSIONS:
         assert same.launch_budget(version, strategy) == each.launch_budget(version, strategy)
         assert same.required(version, strategy, 0.05) == each.required(version, strategy, 0.05)
-        found = [point.bound(version, strategy, [9000]) for point in (same, each)]
-        np.testing.assert_allclose(*found, rtol=1e-9)
+        bounds = [point.bound(version, strategy, [9000]) for point in (same, each)]
+        np.testing.assert_allclose(*bounds, rtol=1e-9)
 
 
 def test_gaps_count_ties_and_the_smallest() -> None:

@@ -11,13 +11,13 @@ from theory.characteristic import bernoulli, characteristic_time, gaussian, leas
 def information(means: list[float], shares: np.ndarray, divergence: object) -> float:
     """min over arms of the information of the pair, by a fine grid of x: a slow path."""
     best = int(np.argmin(means))
-    found = []
+    seen = []
     for a in range(len(means)):
         if a != best:
             grid = np.linspace(means[best], means[a], 2001)[1:-1]
             values = [shares[best] * divergence(means[best], x) + shares[a] * divergence(means[a], x) for x in grid]  # type: ignore[operator]
-            found.append(min(values))
-    return min(found)
+            seen.append(min(values))
+    return min(seen)
 
 
 @pytest.mark.parametrize("divergence", [bernoulli, gaussian(0.5)])

@@ -39,9 +39,9 @@ def test_range_of_the_loss_on_a_grid(theta: float, r: float) -> None:
 def test_range_on_a_rectangle(theta: float, r_h: float, r_g: float) -> None:
     t, s = np.meshgrid(np.linspace(-r_h, r_h, 401), np.linspace(-r_g, r_g, 401))
     values = loss(t, s, theta)
-    found = values.max() - values.min()
+    result = values.max() - values.min()
     slope = (r_h + r_g * max(1.0, 2 * theta / (1 - 2 * theta))) / 400
-    assert found - 1e-12 <= constants.loss_range(theta, r_h, r_g) <= found + slope + 1e-12
+    assert result - 1e-12 <= constants.loss_range(theta, r_h, r_g) <= result + slope + 1e-12
 
 
 @given(THETAS, RADII, st.floats(0, 1))

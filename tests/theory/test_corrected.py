@@ -136,8 +136,10 @@ def test_counted_rows_of_the_selected_arm() -> None:
 
 
 def test_ties() -> None:
-    one = corrected.delta_fail_uniform(16000, 8, 0.2, 0.1, 0.5)
-    assert corrected.delta_fail_uniform(16000, 8, 0.2, 0.1, 0.5, best_count=3) == pytest.approx(one * 5 / 7)
+    delta_fail_uniform = corrected.delta_fail_uniform(16000, 8, 0.2, 0.1, 0.5)
+    assert corrected.delta_fail_uniform(16000, 8, 0.2, 0.1, 0.5, best_count=3) == pytest.approx(
+        delta_fail_uniform * 5 / 7
+    )
     # With seven of eight arms best, a round that keeps two or more cannot lose them all.
     schedule = constants.halving_schedule(48000, 8)
     last = corrected.lemma_4(int(schedule.pulls[-1]), 0.2, 0.1, 0.5)

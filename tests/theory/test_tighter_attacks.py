@@ -22,8 +22,8 @@ from theory import constants, tighter
 
 def worlds(seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)) -> list[World]:
     rng = np.random.default_rng(seed)
-    found: list[World] = []
-    while len(found) < count:
+    seen: list[World] = []
+    while len(seen) < count:
         world = random_world(
             rng,
             arms=int(rng.integers(*arms)),
@@ -31,8 +31,8 @@ def worlds(seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tupl
             dimension=int(rng.integers(1, 4)),
         )
         if world.gaps()[0] > 1e-6:
-            found.append(world)
-    return found
+            seen.append(world)
+    return seen
 
 
 def test_optimism_exactly() -> None:
@@ -69,10 +69,10 @@ def test_uniform_allocation_exactly() -> None:
                 budget, world.arms, None, world.theta, world.r, gaps=gaps, optimism=optimism
             )
             assert truth <= per_arm
-            one = tighter.delta_fail_uniform(
+            delta_fail_uniform = tighter.delta_fail_uniform(
                 budget, world.arms, gaps[0], world.theta, world.r, optimism=optimism, strict=False
             )
-            assert np.isnan(one) or truth <= one
+            assert np.isnan(delta_fail_uniform) or truth <= delta_fail_uniform
             arbitrary = tighter.delta_fail_uniform(
                 budget, world.arms, None, world.theta, world.r, gaps=gaps, pairing="arbitrary"
             )

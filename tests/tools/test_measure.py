@@ -210,19 +210,22 @@ def test_measures_of_pages(tmp_path: Path) -> None:
         "docs/guide.md": f"{long_sentence} W{longer_sentence[1:]} Five words are in here.\n",
         "docs/CLAIMS.md": "Generated pages do not count.\n",
         "docs/commands/study.md": "Generated pages do not count.\n",
-        "docs/table.md": "<!-- generated -->\n\nThis one does not count either.\n",
+        "docs/reference/study-file.md": "Generated pages do not count.\n",
+        "docs/reference/results-x.md": "Of a result table the prose counts.\n\n| a | b c d |\n|---|---|\n",
     }
     # A capital letter starts a sentence.
     files["docs/guide.md"] = files["docs/guide.md"].replace("word", "Word", 1)
-    values = measure_words.measure_pages(plant(tmp_path, files))
+    values, longest = measure_words.measure_pages(plant(tmp_path, files))
     assert values == {
-        "sentences": 4,
-        "median sentence length": (5 + 31) / 2,
-        "% of sentences above 30 words": 50.0,
-        "% of sentences above 35 words": 25.0,
+        "sentences": 5,
+        "median sentence length": 7,
+        "% of sentences above 30 words": 40.0,
+        "% of sentences above 35 words": 20.0,
         "words of README.md": 4,
-        "words of docs": 31 + 36 + 5,
+        "words of docs": 31 + 36 + 5 + 7,
     }
+    assert longest[0].startswith("docs/guide.md: 36 words: Word")
+    assert measure_words.list_generated(tmp_path)["docs/reference/study-file.md"].startswith("5 words, written by:")
 
 
 def test_vague_variables_and_docstrings(tmp_path: Path) -> None:
@@ -247,18 +250,23 @@ def test_vague_variables_and_docstrings(tmp_path: Path) -> None:
     )
     values, details = measure_words.measure_code(plant(tmp_path, {"theory/a.py": source}))
     assert values["vague variables"] == 4, "the argument of `bare` is no assignment"
-    assert details["vague variables"] == ["one 1", "found 1", "some 1", "told 1"]
-    assert [place.rpartition(" ")[2] for place in details["public functions without docstring"]] == [
-        "bare",
-        "late",
-        "Public.method",
-    ]
+    assert details["vague variables"] == [f"theory/a.py: {name} 1" for name in ("found", "one", "some", "told")]
+    names = [place.rpartition(" ")[2] for place in details["public functions without docstring"]]
+    assert names == ["bare", "late", "Public.method"]
+
+
+def test_functions_without_a_verb(tmp_path: Path) -> None:
+    names = ["measured", "_drawn", "at_end", "why", "needed", "shown_text"]
+    names += ["fit", "measure", "feed", "is_known", "from_file", "squared_distance", "proceed", "to_table"]
+    source = "".join(f"def {name}(): pass\n" for name in names) + "class A:\n    @property\n    def found(self): pass\n"
+    _, details = measure_words.measure_code(plant(tmp_path, {"tests/a.py": source}), ["tests"])
+    assert [place.rpartition(" ")[2] for place in details["functions without a verb"]] == names[:6]
 
 
 def find(root: Path, files: dict[str, str]) -> list[tuple[str, int, str]]:
-    occurrences = measure_words.find_denied(
-        measure_words.read_sources(plant(root, files)), measure_words.read_deny_list()
-    )
+    plant(root, files)
+    sources = [*measure_words.read_documents(root), *measure_words.read_code(root)]
+    occurrences = measure_words.find_denied(sources, measure_words.read_deny_list())
     return [(occurrence.file, occurrence.line, occurrence.text) for occurrence in occurrences]
 
 
@@ -339,7 +347,7 @@ def test_kinds_and_files_limit_an_entry(tmp_path: Path) -> None:
     source = "def keep(): pass\nkeep = 1\n"
     plant(tmp_path, {"theory/a.py": source, "exml_sim/a.py": source})
     entries = measure_words.read_deny_list(tmp_path / "list.toml")
-    occurrences = measure_words.find_denied(measure_words.read_sources(tmp_path), entries)
+    occurrences = measure_words.find_denied(measure_words.read_code(tmp_path), entries)
     assert [(place.file, place.line) for place in occurrences] == [("exml_sim/a.py", 1)]
 
 
@@ -357,4 +365,4 @@ def test_words_report_and_exit_code(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert measure_words.main([*arguments, "--details"]) == 1
     assert "README.md:1: 'dear'" in capsys.readouterr().out
     assert measure_words.main([*arguments, "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["denied"][0]["line"] == 1
+    assert json.loads(capsys.readouterr().out)["values"]["deny-listed words"] == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools import measure_code, measure_words
+from tools._measures import list_missed
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -34,7 +35,8 @@ def terms() -> list[str]:
 
 
 def test_no_denied_word() -> None:
-    denied = measure_words.find_denied(measure_words.read_sources(ROOT), measure_words.read_deny_list())
+    sources = [*measure_words.read_documents(ROOT), *measure_words.read_code(ROOT)]
+    denied = measure_words.find_denied(sources, measure_words.read_deny_list())
     assert [str(occurrence) for occurrence in denied] == []
 
 
@@ -44,14 +46,21 @@ def test_few_vague_variables() -> None:
     assert details["public functions without docstring"] == []
 
 
-def test_size_of_the_glossary(terms: list[str]) -> None:
+def test_the_glossary_is_short_and_sorted(terms: list[str]) -> None:
     assert 0 < len(terms) <= MAX_TERMS
-    assert len({term.lower() for term in terms}) == len(terms), "every term is defined once"
+    assert terms == sorted({term.lower(): term for term in terms}.values(), key=str.lower), "every term is defined once"
+    meanings = re.findall(r"^\| [^|]+ \| (.+) \|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)[1:]
+    assert [meaning for meaning in meanings if not meaning.endswith(".")] == []
+
+
+def test_sizes_of_documents() -> None:
+    values, _ = measure_words.measure_pages(ROOT)
+    assert values["words of README.md"] <= 900
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()) <= 600
 
 
 def test_every_term_is_used_outside_the_glossary(terms: list[str]) -> None:
-    pages = [page for page in measure_words.list_pages(ROOT) if page != GLOSSARY]
-    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    text = "\n".join(text for page, text in measure_words.list_pages(ROOT).items() if page != GLOSSARY)
     assert [term for term in terms if not is_used(term, text)] == []
 
 
@@ -75,4 +84,4 @@ def test_size_of_the_interface() -> None:
 
 def test_a_trial_passes_few_files_and_borders() -> None:
     values, details = measure_code.measure_trace(ROOT, "run_block")
-    assert measure_code.list_missed(values, measure_code.TARGETS) == [], details
+    assert list_missed(values, measure_code.TARGETS) == [], details

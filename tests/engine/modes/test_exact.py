@@ -53,34 +53,36 @@ def theirs(strategy: str, budget: str, values, weights, labels, **options) -> fl
 
 def test_against_the_enumeration_of_theory():
     weights = [F(1, 2), F(1, 3), F(1, 6)]
-    for one in run(atoms(strategies=LOWEST)).summary():
-        assert one.failure_rate == pytest.approx(
-            theirs(one.strategy, one.budget, VALUES, weights, (1, -1, 1)), rel=1e-11
+    for entry in run(atoms(strategies=LOWEST)).summary():
+        assert entry.failure_rate == pytest.approx(
+            theirs(entry.strategy, entry.budget, VALUES, weights, (1, -1, 1)), rel=1e-11
         )
-        assert (one.interval, one.lower, one.upper) == ("exact", one.failure_rate, one.failure_rate)
+        assert (entry.interval, entry.lower, entry.upper) == ("exact", entry.failure_rate, entry.failure_rate)
 
 
 def test_independent_rows_and_draws_without_replacement():
     values = [[1, 0.5], [0.25, 0.75]]
     study = atoms(values, (1, -1), (30, 10), strategies=LOWEST, sampling={"rows": "independent"})
-    for one in run(study).summary():
-        expected = theirs(one.strategy, one.budget, values, [F(3, 4), F(1, 4)], (1, -1), rows="independent")
-        assert one.failure_rate == pytest.approx(expected, rel=1e-11)
+    for entry in run(study).summary():
+        expected = theirs(entry.strategy, entry.budget, values, [F(3, 4), F(1, 4)], (1, -1), rows="independent")
+        assert entry.failure_rate == pytest.approx(expected, rel=1e-11)
     for replacement in ("never", "across"):
         study = atoms(strategies=LOWEST[:1], sampling={"replacement": replacement})
-        for one in run(study).summary():
-            expected = theirs(one.strategy, one.budget, VALUES, [F(1, 2), F(1, 3), F(1, 6)], (1, -1, 1), population=60)
-            assert one.failure_rate == pytest.approx(expected, rel=1e-11)
+        for entry in run(study).summary():
+            expected = theirs(
+                entry.strategy, entry.budget, VALUES, [F(1, 2), F(1, 3), F(1, 6)], (1, -1, 1), population=60
+            )
+            assert entry.failure_rate == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.parametrize("ties", ["lowest", "random"])
 def test_known_arms(ties):
     study = known(strategies=[{"name": "uniform_allocation", "ties": ties}], mode="exact")
-    for one, pulls in zip(run(study).summary(), (10, 20), strict=True):
+    for entry, pulls in zip(run(study).summary(), (10, 20), strict=True):
         expected = uniform_selection_probabilities([0.4, 0.5, 0.6], pulls, ties)
-        assert one.failure_rate == pytest.approx(float(expected[1:].sum()), rel=1e-11)
-        assert one.mean_regret == pytest.approx(float(0.1 * expected[1] + 0.2 * expected[2]), rel=1e-11)
-        assert one.mean_spend == pytest.approx(3 * pulls)
+        assert entry.failure_rate == pytest.approx(float(expected[1:].sum()), rel=1e-11)
+        assert entry.mean_regret == pytest.approx(float(0.1 * expected[1] + 0.2 * expected[2]), rel=1e-11)
+        assert entry.mean_spend == pytest.approx(3 * pulls)
 
 
 class FixedSampler(RowSampler):
@@ -142,10 +144,10 @@ def test_against_all_sequences_of_rows(rule):
 def test_counting_agrees():
     """Each of six rates within 5.5 standard errors: false alarm below 1e-7 in all."""
     truth = run(atoms()).summary()
-    for exact_one, one in zip(truth, run(atoms(mode="monte_carlo", trials=4000)).summary(), strict=True):
+    for exact_one, entry in zip(truth, run(atoms(mode="monte_carlo", trials=4000)).summary(), strict=True):
         p = exact_one.failure_rate
-        assert abs(one.failure_rate - p) < 5.5 * np.sqrt(p * (1 - p) / 4000)
-        assert one.mean_spend == pytest.approx(exact_one.mean_spend)
+        assert abs(entry.failure_rate - p) < 5.5 * np.sqrt(p * (1 - p) / 4000)
+        assert entry.mean_spend == pytest.approx(exact_one.mean_spend)
 
 
 def test_laws_are_stored_once_and_resumed(tmp_path):
@@ -181,10 +183,10 @@ def test_tiny_failure_probabilities_are_not_rounded_away():
     study = atoms(
         pools=pool, strategies=["uniform_allocation"], sampling={"rows": "independent"}, budgets={"per_arm": [40]}
     )
-    (one,) = run(study).summary()
+    (entry,) = run(study).summary()
     k = np.arange(41)
     mass = binom.pmf(k, 40, 0.75)
     best, rival = k + 0.5 * (40 - k), 0.25 * k + 0.75 * (40 - k)
     truth = sum(m * mass[best < value].sum() for m, value in zip(mass, rival, strict=True))
     assert truth < 1e-20
-    assert one.failure_rate == pytest.approx(truth, rel=1e-9)
+    assert entry.failure_rate == pytest.approx(truth, rel=1e-9)

@@ -158,13 +158,13 @@ def test_the_noise_is_the_variance_of_the_shared_mean():
     """40 fresh samples: their spread of term (e) agrees with the noise of one (a chi-square at 1e-6 in all)."""
     score = Score(ball=4.0, theta=0.3)
     known = truth(SPEC, score, 0)
-    rng, found = np.random.default_rng(11), []
+    rng, result = np.random.default_rng(11), []
     for _ in range(40):
         fresh = draw(SPEC, 1500, rng)
         values = known.model.at(SPEC, features(SPEC, known.best, fresh.points))
         bayes = np.minimum(np.minimum(fresh.eta, 1 - fresh.eta), 0.3)
-        found.append(float(np.mean(module.expected_at(surrogate_loss, values, fresh.eta, 0.3) - bayes)))
-    ratio = 39 * np.var(found, ddof=1) / module.noise(known.surrogate_at - known.bayes_at)
+        result.append(float(np.mean(module.expected_at(surrogate_loss, values, fresh.eta, 0.3) - bayes)))
+    ratio = 39 * np.var(result, ddof=1) / module.noise(known.surrogate_at - known.bayes_at)
     assert chi2.ppf(5e-7, 39) < ratio < chi2.isf(5e-7, 39)
 
 
@@ -179,7 +179,7 @@ def test_terms_in_the_files_and_in_words(tmp_path):
         trials = list(csv.DictReader(file))
     assert float(cell["excess"]) == line["excess"]
     assert float(cell["e_upper"]) == line["e_upper"]
-    assert np.mean([float(one["excess"]) for one in trials]) == pytest.approx(line["excess"])
+    assert np.mean([float(trial["excess"]) for trial in trials]) == pytest.approx(line["excess"])
     assert sum(float(trials[0][term]) for term in "abcde") == pytest.approx(float(trials[0]["excess"]))
     (text,) = excess_lines(result)
     assert f"excess risk {line['excess']:.4g} in [" in text
@@ -197,9 +197,9 @@ def test_replay_is_the_stored_trial():
 def test_blocks_keep_no_populations():
     """Trials are measured one by one: a block of four holds one pool at a time."""
     alive = []
-    for one in module.measured_trials(study(trials=4), study().cells()[0], range(4)):
-        alive.append(weakref.ref(one.pool))
-        del one
+    for trial in module.measured_trials(study(trials=4), study().cells()[0], range(4)):
+        alive.append(weakref.ref(trial.pool))
+        del trial
         gc.collect()
         assert sum(pool() is not None for pool in alive) <= 1
     assert len(alive) == 4

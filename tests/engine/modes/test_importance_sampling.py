@@ -36,11 +36,13 @@ def deep(mode: str, trials: int = 4000, **options) -> Study:
 
 def distance(study: Study, truth: Study) -> list[tuple[float, float, float]]:
     """Exact probability, distance in standard errors, and relative standard error of every cell."""
-    found = []
-    for one, exact in zip(run(study).summary(0.6826894921), run(truth).summary(), strict=True):
-        error = (one.upper - one.lower) / 2
-        found.append((exact.failure_rate, abs(one.failure_rate - exact.failure_rate) / error, error / one.failure_rate))
-    return found
+    seen = []
+    for entry, exact in zip(run(study).summary(0.6826894921), run(truth).summary(), strict=True):
+        error = (entry.upper - entry.lower) / 2
+        seen.append(
+            (exact.failure_rate, abs(entry.failure_rate - exact.failure_rate) / error, error / entry.failure_rate)
+        )
+    return seen
 
 
 @pytest.mark.parametrize("rows", ["same", "independent"])
@@ -49,9 +51,9 @@ def test_against_exact_probabilities_down_to_1e_12(rows):
     options = {"sampling": {"rows": rows}}
     if rows == "same":
         options["budgets"] = {"per_arm": [12, 40, 100]}
-    found = distance(deep("importance_sampling", **options), deep("exact", **options))
-    assert min(p for p, _, _ in found) < 1e-12 < 1e-6 < max(p for p, _, _ in found)
-    for _, z, relative in found:
+    result = distance(deep("importance_sampling", **options), deep("exact", **options))
+    assert min(p for p, _, _ in result) < 1e-12 < 1e-6 < max(p for p, _, _ in result)
+    for _, z, relative in result:
         assert z < 5.5
         assert relative < 0.1
 
@@ -93,8 +95,8 @@ def test_intervals_cover():
     (truth,) = run(deep("exact", **options)).summary()
     hits = 0
     for seed in range(40):
-        (one,) = run(deep("importance_sampling", trials=500, seed=seed, **options), n_jobs=1).summary()
-        hits += one.lower <= truth.failure_rate <= one.upper
+        (entry,) = run(deep("importance_sampling", trials=500, seed=seed, **options), n_jobs=1).summary()
+        hits += entry.lower <= truth.failure_rate <= entry.upper
     assert hits >= 29
 
 
@@ -157,15 +159,15 @@ CROWDS = {
 def weighted(study: Study, trials: int) -> np.ndarray:
     """The weight of every failure, 0 for a success."""
     (cell,) = study.cells()
-    found, weights = tilted_trials(study, cell, range(trials))
-    success, _ = outcomes(study.pool(cell), found.selected, "risk")
+    result, weights = tilted_trials(study, cell, range(trials))
+    success, _ = outcomes(study.pool(cell), result.selected, "risk")
     return np.where(success, 0.0, weights)
 
 
 def test_own_truths_against_exact_mode():
     for study, truth in ((crowd(2, 1, 6), uniform_truth(2, 1, 6)), (crowd(1, 3, 4, FRESH), halving_truth(4))):
-        (one,) = run(Study.from_table(study.table() | {"mode": "exact"})).summary()
-        assert one.failure_rate == pytest.approx(truth, rel=1e-10)
+        (entry,) = run(Study.from_table(study.table() | {"mode": "exact"})).summary()
+        assert entry.failure_rate == pytest.approx(truth, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", CROWDS)
@@ -178,13 +180,13 @@ def test_equal_rivals_and_tied_best_arms(name):
     """
     assert binom.cdf(40, 60, 0.9) < 1e-6 > binom.cdf(45, 60, 0.95)
     study, truth = CROWDS[name]
-    found = weighted(study, 60_000)
-    assert abs(found.mean() - truth) < 5.5 * found.std() / np.sqrt(found.size)
+    result = weighted(study, 60_000)
+    assert abs(result.mean() - truth) < 5.5 * result.std() / np.sqrt(result.size)
     known = tilts(study, study.cells()[0])
     assert known.complete
     # The theorem: no failure weighs more than the bound, which is far below that of the plain component.
-    assert found.max() <= known.weight_bound < 1000 * truth < 1 / PLAIN
-    parts = found.reshape(60, 1000)
+    assert result.max() <= known.weight_bound < 1000 * truth < 1 / PLAIN
+    parts = result.reshape(60, 1000)
     reach = t.isf(0.025, 999) * parts.std(axis=1, ddof=1) / np.sqrt(1000)
     assert (abs(parts.mean(axis=1) - truth) <= reach).sum() >= 41
     ends = [bounded_interval(p.mean(), p.std(ddof=1), 1000, known.weight_bound) for p in parts]
@@ -201,12 +203,12 @@ def test_every_rule_against_exact_probabilities(strategy, rows):
     options = {"strategies": [strategy], "sampling": {"rows": rows}, "budgets": {"per_arm": [6]}}
     study = atoms(values, (1, 1), (30, 10), mode="importance_sampling", trials=20_000, **options)
     (truth,) = run(atoms(values, (1, 1), (30, 10), mode="exact", **options)).summary()
-    found = weighted(study, 20_000)
+    result = weighted(study, 20_000)
     assert 0 < truth.failure_rate < 0.05
-    assert abs(found.mean() - truth.failure_rate) < 5.5 * found.std() / np.sqrt(found.size)
+    assert abs(result.mean() - truth.failure_rate) < 5.5 * result.std() / np.sqrt(result.size)
     known = tilts(study, study.cells()[0])
     assert known.complete
-    assert found.max() <= known.weight_bound
+    assert result.max() <= known.weight_bound
 
 
 def test_a_missing_way_is_noticed(monkeypatch):
@@ -225,12 +227,12 @@ def test_a_missing_way_is_noticed(monkeypatch):
 def test_no_failure_seen_is_no_zero():
     """Two trials without a failure: the upper end is honest, and says where it comes from."""
     truth = uniform_truth(1, 1, 8)
-    found = (run(crowd(1, 1, 8, trials=2, seed=seed), n_jobs=1).summary()[0] for seed in range(30))
-    one = next(one for one in found if one.failures == 0)
-    assert one.interval == one.regret_interval == "bounded weights"
-    assert one.lower == 0 < truth <= one.upper
-    assert one.regret_lower == 0 < one.regret_upper
-    assert one.effective_failures == 0
+    summaries = (run(crowd(1, 1, 8, trials=2, seed=seed), n_jobs=1).summary()[0] for seed in range(30))
+    result = next(result for result in summaries if result.failures == 0)
+    assert result.interval == result.regret_interval == "bounded weights"
+    assert result.lower == 0 < truth <= result.upper
+    assert result.regret_lower == 0 < result.regret_upper
+    assert result.effective_failures == 0
 
 
 def test_few_effective_failures_are_flagged():
@@ -249,11 +251,11 @@ def test_rules_without_a_fixed_schedule_get_the_proven_interval_only():
     """Top-two reads other rows in every trial, so that no list of paths is known to be complete."""
     options = {"strategies": ["top_two"], "budgets": {"per_arm": [12]}}
     study = atoms(VALUES, (1, 1, 1), (30, 6, 6), mode="importance_sampling", trials=2000, **options)
-    (one,) = run(study).summary()
-    assert one.interval == "bounded weights"
+    (entry,) = run(study).summary()
+    assert entry.interval == "bounded weights"
     assert not tilts(study, study.cells()[0]).complete
     (counted,) = run(atoms(VALUES, (1, 1, 1), (30, 6, 6), mode="monte_carlo", trials=2000, **options)).summary(1 - 1e-6)
-    assert counted.lower <= one.failure_rate <= counted.upper
+    assert counted.lower <= entry.failure_rate <= counted.upper
 
 
 def test_replay_is_the_stored_trial():

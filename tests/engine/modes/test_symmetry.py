@@ -28,36 +28,36 @@ def study(**sampling: str) -> Study:
     )
 
 
-def laws(one: Study) -> list[np.ndarray]:
-    return [np.array(enumerate_cell(one, cell).selected) for cell in one.cells()]
+def laws(entry: Study) -> list[np.ndarray]:
+    return [np.array(enumerate_cell(entry, cell).selected) for cell in entry.cells()]
 
 
 @pytest.mark.parametrize(
     "sampling", [{}, {"replacement": "never"}, {"rows": "independent"}, {"rows": "independent", "replacement": "never"}]
 )
 def test_merging_changes_no_law(sampling: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    one = study(**sampling)
-    merged = laws(one)
+    result = study(**sampling)
+    merged = laws(result)
     monkeypatch.setattr(exact, "symmetric_classes", lambda grams, labels, sizes: np.arange(len(labels)))
-    for law, plain in zip(merged, laws(one), strict=True):
+    for law, plain in zip(merged, laws(result), strict=True):
         np.testing.assert_allclose(law, plain, rtol=1e-10)
         assert law.sum() == pytest.approx(1.0)
 
 
 def test_merging_rows_that_are_not_symmetric_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = study()
-    right = laws(one)[0]
+    result = study()
+    right = laws(result)[0]
     monkeypatch.setattr(exact, "symmetric_classes", lambda grams, labels, sizes: np.zeros(len(labels), dtype=np.int64))
-    assert np.abs(laws(one)[0] - right).max() > 1e-3
+    assert np.abs(laws(result)[0] - right).max() > 1e-3
 
 
 def test_fewer_outcomes_with_the_same_total() -> None:
-    one = study()
-    bench = bench_of(one.pool(one.cells()[0]))
+    entry = study()
+    bench = bench_of(entry.pool(entry.cells()[0]))
     assert bench.classes(0).tolist() in ([0, 0, 1], [0, 1, 1])
-    found = enumerate_outcomes(bench, {(0, 0): [0, 6]})
-    assert found.probability.size == least_states(bench.classes(0), 6) == 16
-    assert found.probability.sum() == pytest.approx(1.0)
+    result = enumerate_outcomes(bench, {(0, 0): [0, 6]})
+    assert result.probability.size == least_states(bench.classes(0), 6) == 16
+    assert result.probability.sum() == pytest.approx(1.0)
 
 
 def test_classes_are_those_of_exchanges() -> None:

@@ -46,8 +46,8 @@ def test_affine_losses_are_the_solver_s():
 def test_means_that_vanish_have_no_direction():
     """Opposite labels at the same place: the mean of y Phi is 0, and h with it."""
     gram = np.ones((2, 2))
-    found = tilting._affine_losses(gram, np.array([1.0, -1.0]), np.ones(2), 0.4)
-    np.testing.assert_allclose(found, [0.8, 0.8], atol=1e-15)
+    affine_losses = tilting._affine_losses(gram, np.array([1.0, -1.0]), np.ones(2), 0.4)
+    np.testing.assert_allclose(affine_losses, [0.8, 0.8], atol=1e-15)
 
 
 def test_log_means():

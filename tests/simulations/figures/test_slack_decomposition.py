@@ -23,8 +23,8 @@ from theory.versions import VERSIONS
 @pytest.fixture(scope="module")
 def result():
     study = budget_vs_failure.make_study(400, budgets=(128, 192, 256))
-    with run(study, n_jobs=1, progress=False) as found:
-        yield found
+    with run(study, n_jobs=1, progress=False) as outcome:
+        yield outcome
 
 
 def test_the_steps_lead_from_the_gaps_to_practice(result) -> None:
@@ -33,7 +33,7 @@ def test_the_steps_lead_from_the_gaps_to_practice(result) -> None:
     assert len(steps) == len(SLACK_CAUSES) + 1
     assert steps[0].budget == uniform.problem.required("tighter", "uniform", 0.05)
     assert steps[-1].budget == needed_in_simulation(uniform.cells, 0.05)
-    assert all(one.budget > other.budget for one, other in pairwise(steps[:-1]))
+    assert all(entry.budget > other.budget for entry, other in pairwise(steps[:-1]))
     # At the budget of the rate found the exponential is at the target.
     assert chernoff(uniform.problem.data, steps[-2].budget) == pytest.approx(0.05)
     assert decompose_slack(median) == ()
@@ -63,18 +63,18 @@ def test_the_main_picture_shows_the_rate_found(result) -> None:
 
 
 def test_a_study_without_such_a_pool_is_refused() -> None:
-    with run(known(trials=30), n_jobs=1, progress=False) as found, pytest.raises(ValueError, match="nothing to draw"):
-        list(slack_decomposition.figures(found))
+    with run(known(trials=30), n_jobs=1, progress=False) as outcome, pytest.raises(ValueError, match="nothing to draw"):
+        list(slack_decomposition.figures(outcome))
 
 
 def test_the_power_is_where_the_test_would_refute(result) -> None:
     panels = make_panels(result)
     seen = [(panel, cell) for panel in panels for cell in panel.cells if cell.failures > 0]
-    found = find_power(panels)
-    assert list(VERSIONS)[-1] in {one.version for one in found}
-    for one in found:
-        ((panel, cell),) = [(p, c) for p, c in seen if (p.title, float(c.budget)) == (one.title, float(one.budget))]
-        divided = panel.bound_at(one.version, cell) / one.factor
+    power = find_power(panels)
+    assert list(VERSIONS)[-1] in {entry.version for entry in power}
+    for entry in power:
+        ((panel, cell),) = [(p, c) for p, c in seen if (p.title, float(c.budget)) == (entry.title, float(entry.budget))]
+        divided = panel.bound_at(entry.version, cell) / entry.factor
         level = ALPHA / sum(len(panel.versions) for panel, _ in seen)
         assert binom.sf(cell.failures - 1, cell.trials, divided) == pytest.approx(level, rel=1e-6)
 

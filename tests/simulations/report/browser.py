@@ -30,9 +30,9 @@ FLAGS = (
 def executable() -> str:
     """Path of Chromium; skips or fails without one."""
     for name in (os.environ.get("EXML_CHROMIUM", ""), *NAMES):
-        found = shutil.which(name) if name else None
-        if found:
-            return found
+        result = shutil.which(name) if name else None
+        if result:
+            return result
     reason = f"no Chromium found: none of {', '.join(NAMES)} is on the path, and EXML_CHROMIUM is not set"
     if os.environ.get("EXML_REQUIRE_BROWSER"):
         pytest.fail(reason)

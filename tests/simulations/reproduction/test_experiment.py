@@ -92,7 +92,7 @@ def test_every_setting_is_part_of_the_identity():
         replace(base, protocol=replace(base.protocol, target=0.9)),
         replace(base, protocol=replace(base.protocol, folds=3)),
     ]
-    assert len({one.identity() for one in (base, *others)}) == 1 + len(others)
+    assert len({value.identity() for value in (base, *others)}) == 1 + len(others)
 
 
 CHILD = """

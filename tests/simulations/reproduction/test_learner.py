@@ -78,36 +78,36 @@ STRATEGIES = [
 def test_an_automatic_run_is_that_of_the_classifier(data, task, strategy):
     train, test, y, _ = data
     fast = learner(task, test_labels=False)
-    (found,) = fast.explore(strategy, Fraction(1, 4))
+    (result,) = fast.explore(strategy, Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
     slow = classifier(strategy, "auto").fit(train["seen"], y, oracle)
     values = {name: test[name] for name in GROUPS[1:]}
     assert fast.initial_theta == slow.records_[0].theta
-    assert (found.selected,) == slow.selected_
-    assert found.cascade_theta == slow.records_[1].theta
-    assert found.spent == slow.ledger_.spent
-    assert list(found.pulls.values()) == slow.bought_.sum(axis=1).tolist()
-    assert np.array_equal(fast.initial.then(found.behind).labels(), slow.predict(test["seen"], values))
+    assert (result.selected,) == slow.selected_
+    assert result.cascade_theta == slow.records_[1].theta
+    assert result.spent == slow.ledger_.spent
+    assert list(result.pulls.values()) == slow.bought_.sum(axis=1).tolist()
+    assert np.array_equal(fast.initial.then(result.behind).labels(), slow.predict(test["seen"], values))
     slow.set_params(cascade=False).fit(train["seen"], y, oracle)
-    assert found.theta == slow.records_[1].theta
-    assert np.array_equal(found.predicted.labels(), slow.predict(test["seen"], values))
+    assert result.theta == slow.records_[1].theta
+    assert np.array_equal(result.predicted.labels(), slow.predict(test["seen"], values))
 
 
 def test_runs_with_test_labels_are_those_of_the_classifier(data, task):
     train, test, y, truth = data
     fast = learner(task, test_labels=True)
-    found = fast.explore(MedianElimination(), Fraction(1, 4))
+    result = fast.explore(MedianElimination(), Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
     seen = TestData(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
     slow = classifier(MedianElimination(), "tune_on_test").fit(train["seen"], y, oracle, test_data=seen)
-    ours = [(run.theta, fast.initial.then(run.behind).accuracy(task)) for run in found]
+    ours = [(run.theta, fast.initial.then(run.behind).accuracy(task)) for run in result]
     assert ours == list(slow.tuned_on_test_)
 
 
 def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
     tried = dict(learner(task, test_labels=True).supervised())
     assert sorted(tried) == [0.1, 0.2, 0.3, 0.4]
-    one = Learner(
+    entry = Learner(
         task,
         "seen",
         GROUPS[1:],
@@ -115,8 +115,8 @@ def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
         Protocol(True, target=1.0),
         np.random.default_rng(7),
     )
-    if one.initial_theta in tried:
-        assert np.array_equal(one.initial.labels(), tried[one.initial_theta].labels())
+    if entry.initial_theta in tried:
+        assert np.array_equal(entry.initial.labels(), tried[entry.initial_theta].labels())
     # A dearer rejection accepts more.
     shares = [tried[theta].accepted.mean() for theta in sorted(tried)]
     assert shares == sorted(shares)
@@ -124,14 +124,14 @@ def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
 
 def test_distances_of_groups_add_up(data, task):
     train, test, _, _ = data
-    some = np.array([3, 1, 40, 77, 149, 12])
-    joined = np.hstack([train["seen"], train["good"]])[some]
-    gram, gamma = task.gram(("seen", "good"), some)
+    result = np.array([3, 1, 40, 77, 149, 12])
+    joined = np.hstack([train["seen"], train["good"]])[result]
+    gram, gamma = task.gram(("seen", "good"), result)
     assert gamma == pytest.approx(kernels.median_gamma(joined))
     assert gram == pytest.approx(kernels.gram(joined))
     points = np.hstack([test["seen"], test["good"]])
     expected = kernels.gaussian(points, joined, gamma=gamma)
-    assert task.cross(("seen", "good"), some, gamma) == pytest.approx(expected)
+    assert task.cross(("seen", "good"), result, gamma) == pytest.approx(expected)
 
 
 def test_the_bandwidth_of_equal_rows_is_one():
@@ -141,11 +141,11 @@ def test_the_bandwidth_of_equal_rows_is_one():
 
 
 def test_the_cascade_gains_what_it_rescues_and_loses_what_it_takes_for_known(task):
-    one = learner(task, test_labels=True)
-    for found in one.explore(UniformAllocation(), Fraction(1, 4)):
-        run = found.record(one.initial, task)
+    result = learner(task, test_labels=True)
+    for entry in result.explore(UniformAllocation(), Fraction(1, 4)):
+        run = entry.record(result.initial, task)
         gain = (run["rescued"] - run["lost"]) / len(task.truth)
-        assert run["cascaded"] - one.initial.accuracy(task) == pytest.approx(gain)
+        assert run["cascaded"] - result.initial.accuracy(task) == pytest.approx(gain)
 
 
 def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
@@ -160,11 +160,11 @@ def test_values_must_be_paid_for(task):
     from exml_sim.classifier._bought_arms import LayerInput
     from simulations.reproduction import _learner as room
 
-    one = learner(task, test_labels=True)
-    buyer = room._buyer(task, one.candidates, Fraction(1, 4))
+    result = learner(task, test_labels=True)
+    buyer = room._buyer(task, result.candidates, Fraction(1, 4))
     assert isinstance(buyer.ledger, Ledger)
     base = LayerInput(np.zeros((len(task.y), 1)), task.y, 2, np.arange(len(task.y)), 2)
-    pool = room._DistancePool(one._pair_gram, buyer, base, one._options, 0.2)
+    pool = room._DistancePool(result._pair_gram, buyer, base, result._options, 0.2)
     from exml_sim.seeds import as_seeds
 
     session = pool.open(as_seeds(0))

@@ -109,13 +109,13 @@ def small_pool(rng: np.random.Generator, kind: str, *, arms: int = 3, rows: int 
 def generated(count: int, seed: int = 0, *, arms: int = 3, rows: int = 4) -> list[Small]:
     """Pools of all kinds in turn that have a gap."""
     rng = np.random.default_rng(seed)
-    found: list[Small] = []
+    seen: list[Small] = []
     # Two arms that tie leave no rival.
     kinds = [kind for kind in KINDS if arms > 2 or kind != "ties"]
-    while len(found) < count:
-        pool = small_pool(rng, kinds[len(found) % len(kinds)], arms=arms, rows=rows)
+    while len(seen) < count:
+        pool = small_pool(rng, kinds[len(seen) % len(kinds)], arms=arms, rows=rows)
         strengths = pool.strengths(pool.p[None])[0]
         rest = strengths[~pool.best]
         if rest.size and strengths.max() - rest.max() > 1e-3:
-            found.append(pool)
-    return found
+            seen.append(pool)
+    return seen

@@ -44,24 +44,24 @@ def cases() -> list[tuple[Small, tuple[int, ...]]]:
 
 
 def ratios(effort: str) -> np.ndarray:
-    found = []
+    seen = []
     for pool, rows in cases():
         known = PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p)
         truth = exact(pool, rows)
-        found.append(delta_fail_rows(known, rows, effort=effort) / truth if truth > 0 else np.inf)
-    return np.array(found)
+        seen.append(delta_fail_rows(known, rows, effort=effort) / truth if truth > 0 else np.inf)
+    return np.array(seen)
 
 
 @pytest.mark.parametrize("effort", ["quick", "sharp"])
 def test_bounds_for_independent_rows_are_never_below_the_exact_probability(effort: str) -> None:
-    found = ratios(effort)
-    assert found.min() >= 1.0
-    assert np.sum(np.isfinite(found) & (found > 1.0)) >= 20
+    result = ratios(effort)
+    assert result.min() >= 1.0
+    assert np.sum(np.isfinite(result) & (result > 1.0)) >= 20
 
 
 def form_ratios(order: int) -> np.ndarray:
     rng = np.random.default_rng(3)
-    found = []
+    seen = []
     for _ in range(60):
         m, n, k = int(rng.integers(2, 4)), int(rng.integers(2, 7)), int(rng.integers(2, 7))
         S, T = (0.5 * (M + M.T) - rng.uniform(0.0, 1.0) for M in rng.normal(size=(2, m, m)))
@@ -71,8 +71,8 @@ def form_ratios(order: int) -> np.ndarray:
         left = np.einsum("sx,xy,sy->s", a, S, a) / n**2
         right = np.einsum("sx,xy,sy->s", b, T, b) / k**2
         truth = float(np.multiply.outer(u, v)[np.add.outer(left, right) >= 0].sum())
-        found.append(two_samples(S, n, T, k, p, order=order) / truth if truth > 0 else np.inf)
-    return np.array(found)
+        seen.append(two_samples(S, n, T, k, p, order=order) / truth if truth > 0 else np.inf)
+    return np.array(seen)
 
 
 @pytest.mark.parametrize("order", [2, 4])
@@ -85,9 +85,9 @@ def moments_of_a_sum() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(9)
     p, step = np.array([0.2, 0.3, 0.5]), 0.05
     forms = rng.normal(size=(2, 3, 3))
-    one, two = (conditional_moments(M + M.T, p, n, order=4, step=step) for M, n in zip(forms, (4, 6), strict=True))
-    joint = add_independent(one, two, step)
-    a, b = ([1.0, *(part.moments[r].sum() * part.unit ** (r + 1) for r in range(4))] for part in (one, two))
+    entry, two = (conditional_moments(M + M.T, p, n, order=4, step=step) for M, n in zip(forms, (4, 6), strict=True))
+    joint = add_independent(entry, two, step)
+    a, b = ([1.0, *(part.moments[r].sum() * part.unit ** (r + 1) for r in range(4))] for part in (entry, two))
     wanted = [sum(comb(r, j) * a[j] * b[r - j] for j in range(r + 1)) for r in range(1, 5)]
     return np.array([joint.moments[r].sum() * joint.unit ** (r + 1) for r in range(4)]), np.array(wanted)
 
@@ -95,8 +95,8 @@ def moments_of_a_sum() -> tuple[np.ndarray, np.ndarray]:
 def test_moments_of_a_sum_are_binomial_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(*moments_of_a_sum(), rtol=1e-9, atol=1e-12)
     monkeypatch.setattr(probability, "comb", lambda r, j: 1.0)
-    found, wanted = moments_of_a_sum()
-    assert abs(found[3] / wanted[3] - 1.0) > 0.01
+    result, wanted = moments_of_a_sum()
+    assert abs(result[3] / wanted[3] - 1.0) > 0.01
 
 
 def test_both_strategies_take_independent_rows() -> None:

@@ -91,9 +91,9 @@ def test_counts_of_order_three_are_those_of_all_sequences_of_pairs() -> None:
         vertices = len({v for pair in sequence for v in pair})
         key = (vertices, shape_of(sequence))
         seen[key] = seen.get(key, 0) + 1
-    found = sorted(count / falling(4, v) for (v, _), count in seen.items())
+    values = sorted(count / falling(4, v) for (v, _), count in seen.items())
     sizes = {names: sum(CONNECTED[name][1] for name in names) for names in GRAPHS[3]}
-    assert found == sorted(float(count) for names, count in GRAPHS[3].items() if sizes[names] <= 4)
+    assert values == sorted(float(count) for names, count in GRAPHS[3].items() if sizes[names] <= 4)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])

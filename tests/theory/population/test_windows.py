@@ -73,7 +73,7 @@ def disagreement(seed: int) -> float:
         (1.0, inf)[seed % 2],
     )
     chosen = choose_windows(moments, nodes, n, top, order)
-    assert [one.low for one in chosen] == [0.0, *(one.high for one in chosen[:-1])]
+    assert [entry.low for entry in chosen] == [0.0, *(entry.high for entry in chosen[:-1])]
     assert chosen[-1].high == top
     cuts = [float(cut) for cut in affine._cuts(moments, n, top)]
     ts, weights = affine._between(nodes)
@@ -89,10 +89,10 @@ def disagreement(seed: int) -> float:
             return 0.0
         return min(least(cuts[first], cuts[then]) + rest(then) for then in range(first + 1, len(cuts)))
 
-    worst = abs(sum(one.estimate for one in chosen) - rest(0))
-    for one in chosen:
-        own = chance([*one.on_forms, one.on_a, one.on_b], moments, n, order)
-        worst = max(worst, abs(one.estimate - own), abs(one.estimate - least(one.low, one.high)))
+    worst = abs(sum(entry.estimate for entry in chosen) - rest(0))
+    for entry in chosen:
+        own = chance([*entry.on_forms, entry.on_a, entry.on_b], moments, n, order)
+        worst = max(worst, abs(entry.estimate - own), abs(entry.estimate - least(entry.low, entry.high)))
     return worst
 
 
@@ -103,9 +103,11 @@ def test_side_by_side_is_one_by_one() -> None:
 
 def test_the_random_pools_are_no_trivial_ones() -> None:
     """More than one window, and probabilities that are neither 0 nor 1."""
-    some = [choose_windows(random_moments(np.random.default_rng(s), 3), [0.2, 0.5, 0.9], 100, 1.0, 4) for s in range(6)]
-    assert max(len(one) for one in some) > 1
-    assert any(1e-6 < window.estimate < 0.5 for one in some for window in one)
+    values = [
+        choose_windows(random_moments(np.random.default_rng(s), 3), [0.2, 0.5, 0.9], 100, 1.0, 4) for s in range(6)
+    ]
+    assert max(len(entry) for entry in values) > 1
+    assert any(1e-6 < window.estimate < 0.5 for entry in values for window in entry)
 
 
 @pytest.mark.parametrize("wrong", ["every other is left out", "lower ends are mixed up", "the linear part is lost"])

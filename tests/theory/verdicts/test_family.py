@@ -95,7 +95,7 @@ def test_the_test_is_holms(cells):
     levels = [0.1 / m for m in range(1, 7)]
     if any(abs(p - level) < 1e-9 for p in p_values for level in levels):
         return
-    assert {i for i, one in enumerate(by_family(cells, 0.1)) if one} == reference_holm(p_values, 0.1)
+    assert {i for i, entry in enumerate(by_family(cells, 0.1)) if entry} == reference_holm(p_values, 0.1)
 
 
 def test_a_cell_that_only_holm_refutes():
