@@ -175,7 +175,7 @@ def _rate(attempt: Attempt) -> str:
     doubtful = f", {attempt.uncertain:,} of them uncertain" if attempt.uncertain else ""
     rate = attempt.failures / attempt.trials
     # Weighted trials, mostly of tilted components, fail more often than the strategy does.
-    weighted = f", weighted {attempt.estimate:.3g}" if attempt.estimate != _round(rate) else ""
+    weighted = f" (weighted rate {attempt.estimate:.3g})" if attempt.estimate != _round(rate) else ""
     return f"{attempt.failures:,} failures in {attempt.trials:,} trials{weighted}{doubtful}"
 
 
