@@ -33,11 +33,13 @@ def enough_trials(delta: float) -> int:
 def search(study: Study, delta: float, trials: int, *, n_jobs: int = -1, progress: bool = False) -> list[Panel]:
     """Return panels of the study's pools and strategies with as many budgets as the search needed.
 
-    The budgets of the study itself play no role.
+    The budgets of the study itself play no role. Trials that cannot show a rate below delta are run at one budget only.
     """
     base = replace(study, trials=trials, mode="monte_carlo", stop=None)
     tried = [_first(base)]
     panels = _panels(base, tried, n_jobs, progress)
+    if trials * delta < 1.0:
+        return panels
     while not all(_is_reached(panel, delta) for panel in panels) and len(tried) <= DOUBLINGS:
         tried.append(2 * tried[-1])
         panels = _joined(panels, _panels(base, tried[-1:], n_jobs, progress))

@@ -188,6 +188,7 @@ def _plan_simulation(
     from exml_sim.engine.study import Study
     from simulations import _needed_budget as needed_budget
     from simulations import budget_vs_failure
+    from simulations._certification import RARE
     from simulations.panels import find_needs, make_panels
 
     trials, seed, n_jobs, progress, certificates = how
@@ -199,7 +200,9 @@ def _plan_simulation(
     else:
         study = Study.from_toml(file, **loaded) if file else budget_vs_failure.make_study(1)
         study = study if seed is None else replace(study, seed=seed)
-        number = trials or needed_budget.enough_trials(delta)
+        # A small failure probability is certified with weighted trials, and plain ones would take hours.
+        few = certificates is not None and delta < RARE
+        number = trials or (1000 if few else needed_budget.enough_trials(delta))
         panels = needed_budget.search(study, delta, number, n_jobs=n_jobs, progress=progress)
     rows = []
     for panel in panels:
@@ -238,6 +241,8 @@ def _certify(
     line = Line(progress)
     try:
         certificate = search_budget(study, cell, delta, n_jobs=n_jobs, notify=line.show)
+    except ValueError as error:
+        return {"budget": None, "alpha": None, "sentence": f"No budget was certified: {error}.", "file": None}
     finally:
         line.close()
     assert folder is not None
@@ -263,8 +268,8 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
         for row in group:
             parts += _write_notes(row)
             if "certified" in row:
-                parts.append(f"  {row['strategy']}: {row['certified']['sentence']} Replay: exml verify")
-                parts[-1] += f" {row['certified']['file']}"
+                replay = f" Replay: exml verify {row['certified']['file']}" if row["certified"]["file"] else ""
+                parts.append(f"  {row['strategy']}: {row['certified']['sentence']}{replay}")
         if "simulation" in group[0]:
             parts.append(f"  simulation: {group[0]['trials']:,} trials per budget, upper limits at {CONFIDENCE:.0%}")
         parts.append("")

@@ -282,6 +282,15 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     assert "certified by simulation with confidence 1 - 1e-09" in text
 
 
+def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    given = ("plan", str(tmp_path / "study.toml"), "--certify", "--delta", "1e-6", "--out", str(tmp_path / "out"))
+    code, text, _ = call(capsys, *given, "--quiet")
+    assert code == 0
+    assert "No budget was certified: 400,000 trials cannot certify 1e-06" in text
+    assert "Replay" not in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

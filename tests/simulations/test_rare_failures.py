@@ -20,6 +20,8 @@ from theory.verdicts import critical_count
 #: The main study's candidates with fewer rows, and a pool of three rows whose samples can be enumerated.
 SYNTHETIC = {"kind": "synthetic", "per_class": 12, "angles": [0, 10, 40, 90]}
 SMALL = {"kind": "finite_support", "values": [[1.0, 0.4, -0.8], [0.5, 0.6, 0.7]], "y": [1, 1, -1]}
+#: Probability of a false alarm of a statistical assertion.
+ALARM = 1e-6
 BALL = {"score": "ball", "theta": 0.1, "ball": 0.7}
 
 
@@ -74,13 +76,13 @@ def exact_probability(only: Study, rows: int) -> float:
 
 
 def test_the_mean_weight_is_the_failure_probability() -> None:
-    """Hoeffding's inequality for weights that are at most 1 / 0.4: a false alarm has probability 1e-6."""
+    """Hoeffding's inequality for weights that are at most 1 / 0.4."""
     only, trials = only_cell(SMALL), 200 * BLOCK
     rare = RareFailures(only, plain=0.4)
     weights = rare.find_weights(8, 16 * "1f", range(trials))
     exact = exact_probability(only, 8)
     assert 0.001 < exact < 0.3
-    assert abs(weights.sum() / trials - exact) < 2.5 * math.sqrt(math.log(2e6) / (2 * trials))
+    assert abs(weights.sum() / trials - exact) < 2.5 * math.sqrt(math.log(2 / ALARM) / (2 * trials))
     assert np.array_equal(weights, rare.find_weights(8, 16 * "1f", range(trials), n_jobs=2))
 
 
@@ -98,14 +100,14 @@ def count_certified(draw: Callable[[np.random.Generator, int], np.ndarray], boun
 
 
 def test_bounded_weights_certify_no_more_than_alpha_and_unbounded_ones_do() -> None:
-    """Planted error: a rare large weight that the limit of the weights does not know; false alarms at 1e-6."""
+    """Planted error: a rare large weight that the limit of the weights does not know."""
 
     def draw(rng: np.random.Generator, trials: int) -> np.ndarray:
         # The mean of a trial's weight is exactly 0.01: half of it is one failure in 2,000 trials with weight 10.
         many = rng.binomial(trials, 0.05)
         return np.append(np.full(many, 0.1), np.full(rng.binomial(trials, 0.0005), 10.0))
 
-    most = critical_count(2000, 1e-2, 1e-6)
+    most = critical_count(2000, 1e-2, ALARM)
     assert count_certified(draw, 0.01, 10.0) < most
     cut = lambda rng, trials: np.minimum(draw(rng, trials), 0.1)  # noqa: E731
     assert count_certified(cut, 0.01, 0.1) > most

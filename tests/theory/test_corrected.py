@@ -11,8 +11,6 @@ from mpmath import mpf
 from tests.theory.affine_world import (
     World,
     compositions,
-    exact_median,
-    exact_uniform,
     multinomial,
     random_world,
 )
@@ -104,18 +102,6 @@ def test_regret_against_the_print(p: BoundProblem) -> None:
     if constants.loss_range(p.theta, p.r) <= 1:
         assert ours <= printed
     assert corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05, best_count=1) == ours
-
-
-@given(points())
-def test_monotone(p: BoundProblem) -> None:
-    for bound in (corrected.delta_fail_uniform, corrected.delta_fail_median):
-        here = bound(p.budget, *p.rest, strict=False, log=True)
-        assume(not np.isnan(here))
-        slack = 1e-9 * max(1.0, abs(here))
-        assert bound(2 * p.budget, *p.rest, log=True) <= here + slack
-        assert bound(p.budget + 1, *p.rest, log=True) <= here + slack
-        smaller = bound(p.budget, p.K, 0.9 * p.gap, p.theta, p.r, strict=False, log=True)
-        assert np.isnan(smaller) or smaller >= here - slack
 
 
 @pytest.mark.parametrize("K", range(2, 40))
@@ -251,45 +237,6 @@ def test_where_the_printed_series_does_not_follow() -> None:
     assert "2|S^*|(K-|S^*|)" in statement
     for claim_id in ("lemma-1-ii", "lemma-2-ii", "a5-regret"):
         assert r"\log(2|S^*|/\delta" in get(claim_id).corrected
-
-
-def test_exact_failure_probabilities_stay_below() -> None:
-    """Hundreds of random affine worlds, all arms on the same rows, exact enumeration."""
-    rng = np.random.default_rng(20)
-    checked = 0
-    while checked < 200:
-        atoms = int(rng.integers(2, 4))
-        world = random_world(rng, arms=int(rng.integers(2, 5)), atoms=atoms, dimension=2)
-        gap = world.gaps()[0]
-        if gap < 1e-6:
-            continue
-        launch = 16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2
-        n = int(launch * rng.uniform(1.01, 3)) + 1
-        if n > (3000 if atoms == 2 else 150):
-            continue
-        bound = corrected.delta_fail_uniform(n * world.arms, world.arms, gap, world.theta, world.r)
-        assert exact_uniform(world, n) <= bound
-        checked += 1
-
-
-@pytest.mark.parametrize("fresh", [True, False])
-def test_exact_median_elimination_stays_below(fresh: bool) -> None:
-    rng = np.random.default_rng(21)
-    checked = 0
-    while checked < 12:
-        world = random_world(rng, arms=int(rng.integers(3, 6)), atoms=2, dimension=2)
-        gap = world.gaps()[0]
-        if gap < 0.3 * world.r:
-            continue
-        launch = 16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2
-        budget = int(launch * 1.2 + 2) * world.arms * int(np.ceil(np.log2(world.arms)))
-        if budget > (12_000 if fresh else 1_500):
-            continue
-        bound = corrected.delta_fail_median(
-            budget, world.arms, gap, world.theta, world.r, rows="fresh" if fresh else "accumulated"
-        )
-        assert exact_median(world, budget, fresh=fresh) <= bound
-        checked += 1
 
 
 def test_exact_regrets_stay_below() -> None:

@@ -115,26 +115,6 @@ def test_order_of_the_options(p: BoundProblem, more: int) -> None:
         assert bound(budget, *p.rest, mean_kappa_lambda=0.5 * p.r, log=True) <= plain + slack
 
 
-@given(points(launched=False))
-def test_monotone_in_rows_gap_arms_and_radius(p: BoundProblem) -> None:
-    for bound, budget in (
-        (tighter.delta_fail_uniform, p.budget),
-        (tighter.delta_fail_median, p.budget * (p.K - 1).bit_length()),
-    ):
-        here = bound(budget, *p.rest, strict=False, log=True)
-        if np.isnan(here):
-            continue
-        slack = 1e-9 * max(1.0, abs(here))
-        assert bound(budget + 1, *p.rest, log=True) <= here + slack
-        assert bound(2 * budget, *p.rest, log=True) <= here + slack
-        smaller_gap = bound(budget, p.K, 0.95 * p.gap, p.theta, p.r, strict=False, log=True)
-        assert np.isnan(smaller_gap) or smaller_gap >= here - slack
-    uniform = tighter.delta_fail_uniform(p.budget, *p.rest, strict=False, log=True)
-    if not np.isnan(uniform):
-        more_arms = tighter.delta_fail_uniform(p.n * (p.K + 1), p.K + 1, *p.rest[1:], log=True)
-        assert more_arms >= uniform - 1e-9 * max(1.0, abs(uniform))
-
-
 @given(points(launched=False), st.integers(0, 2**32))
 def test_per_arm_gaps_never_cost(p: BoundProblem, seed: int) -> None:
     ceiling = float(constants.gap_ceiling(p.theta, p.r))
