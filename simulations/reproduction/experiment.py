@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -168,7 +168,6 @@ def run(
     *,
     n_jobs: int = -1,
     progress: bool = True,
-    stream: TextIO | None = None,
 ) -> list[dict[str, Any]]:
     """Run missing configurations, and return the records of all of them.
 
@@ -181,13 +180,13 @@ def run(
     n_jobs
         Worker processes; -1 is one per core.
     progress
-        Show a line on a terminal (`stream`, standard error by default).
+        Show a line on a terminal.
     """
     numbers = {str(number): number for number in range(check_count(configurations, "configurations"))}
     workers = check_jobs(n_jobs)
     with Cache(store, json.loads(experiment.identity())) as cache:
         done = sum(key in cache for key in numbers)
-        line = Progress(len(numbers), progress, stream, there=done, what="configurations", name=experiment.name)
+        line = Progress(len(numbers), progress, there=done, what="configurations", name=experiment.name)
         try:
             return list(
                 cache.map(
