@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 
-from simulations.reproduction.experiment import table_1, table_2
+from simulations.reproduction.experiment import make_experiment
 
 CONFIGURATIONS, CORES = 50, 2
 
@@ -19,10 +19,10 @@ CONFIGURATIONS, CORES = 50, 2
 def main(count: int = 3) -> None:
     """Measure and print one line per table."""
     tables = {
-        "Table 1, automatic": table_1(False, 0.15),
-        "Table 1, hindsight": table_1(True, 0.15),
-        "Table 2, automatic": table_2(False, 0.15),
-        "Table 2, hindsight": table_2(True, 0.15),
+        "Table 1, automatic": make_experiment("mfeat", False, 0.15),
+        "Table 1, hindsight": make_experiment("mfeat", True, 0.15),
+        "Table 2, automatic": make_experiment("costs", False, 0.15),
+        "Table 2, hindsight": make_experiment("costs", True, 0.15),
     }
     # The first configuration loads compiled code, once per worker.
     next(iter(tables.values())).run(CONFIGURATIONS - 1)

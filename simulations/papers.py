@@ -90,7 +90,7 @@ class BoundClaim:
 
     def versions(self, claim: Claim) -> Iterator[tuple[str, Bound, bool]]:
         """Yield (version, bound, whether it must hold) of the printed and the corrected statement."""
-        yield "paper", self.bound, claim.expected == "consistent"
+        yield "paper", self.bound, claim.expected != "refuted"
         if self.corrected is not None:
             yield "corrected", self.corrected, True
 
@@ -123,7 +123,7 @@ class Paper:
         for id, space in self.spaces.items():
             claim = self.registry.get(id)
             for name, reading, holds in (
-                (id, claim.reading, claim.expected == "consistent"),
+                (id, claim.reading, claim.expected != "refuted"),
                 (f"{id}/corrected", claim.repaired, True),
             ):
                 if reading is not None:
@@ -250,7 +250,10 @@ def load_paper(place: str | Path) -> Paper:
     if not table.get("claim") or "title" not in table:
         raise ValueError(f"{file} needs a title and at least one [[claim]]")
     bounds, spaces = dict(getattr(module, "BOUNDS", {})), dict(getattr(module, "SPACES", {}))
-    checks = {**getattr(module, "CHECKS", {}), **{id: bounded.build_check() for id, bounded in bounds.items()}}
+    own: dict[str, Check] = dict(getattr(module, "CHECKS", {}))
+    if twice := sorted(own.keys() & bounds.keys()):
+        raise ValueError(f"{place}: {', '.join(twice)} is in CHECKS and in BOUNDS; one of them is allowed")
+    checks = {**own, **{id: bounded.build_check() for id, bounded in bounds.items()}}
     registry = Registry({name: table}, checks, table.get("errata", {}))
     if unknown := sorted({*bounds, *spaces} - registry.claims.keys()):
         raise ValueError(f"{file} does not state the claims {', '.join(unknown)}, which the package tests")
@@ -268,8 +271,8 @@ def _import(place: str) -> ModuleType:
         if not file.is_file() or not name.isidentifier():
             raise _BadPaper(f"{place} is no package: it needs __init__.py and a name of letters, digits and _")
         known = sys.modules.get(name)
-        if known is not None:
-            if Path(known.__file__ or "").resolve() == file.resolve():
+        if known is not None or name in sys.stdlib_module_names:
+            if known is not None and Path(known.__file__ or "").resolve() == file.resolve():
                 return known
             raise _BadPaper(f"another module is named {name!r}: rename the folder {place}")
         spec = spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
@@ -287,7 +290,7 @@ def _import(place: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if error.name == place:
-            raise ValueError(f"there is no folder or package {place!r}") from None
+            raise ValueError(f"there is no folder or package {place!r}; `exml new paper NAME` writes one") from None
         raise ValueError(f"{place} needs the package {error.name!r}, which is not installed here") from None
     except BaseException as error:
         text = " ".join(str(error).split())[:300]

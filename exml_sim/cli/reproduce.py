@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from exml_sim.cli import _options as options
-
-if TYPE_CHECKING:
-    from simulations.reproduction.experiment import Experiment
 
 
 class Defaults(NamedTuple):
@@ -94,15 +91,20 @@ def command(name: str, out: Path | None, as_json: bool, quiet: bool, **given: An
     from simulations.reproduction import experiment
     from simulations.reproduction._outputs import write_report
     from simulations.reproduction._results import Results
+    from simulations.reproduction._sources import read_source
 
     protocol = f"{given['split']}-{given['protocol']}" if name == "realdisp" else given["protocol"]
     folder = out or Path("out/reproduction") / f"{name}-{protocol}"
-    made, store, progress = _make_experiment(name, given), folder / "results", not (quiet or as_json)
+    data = read_source(given["source"]) if name == "realdisp" else None
+    settings = {option: given[option] for option in ("loss", "seed", "divisions", "split")}
+    test_labels = given["protocol"] == "test_labels"
+    made = experiment.make_experiment(name, test_labels, given["penalty"], data=data, **settings)
+    store, progress = folder / "results", not (quiet or as_json)
     continued = options.resumable(f"finished configurations are in {store}; the same command continues from there")
     with options.folder(folder), continued:
         records = experiment.run(made, given["configurations"], store, n_jobs=given["n_jobs"], progress=progress)
-    data, text = write_report(made, Results(records, given["reading"]), folder)
-    options.emit(data, text, as_json)
+    values, text = write_report(made, Results(records, given["reading"]), folder)
+    options.emit(values, text, as_json)
 
 
 def _check_options(name: str, given: dict[str, Any]) -> None:
@@ -118,17 +120,3 @@ def _check_options(name: str, given: dict[str, Any]) -> None:
         given["configurations"] = defaults.configurations
     if not 2 <= given["configurations"] <= defaults.most:
         raise click.UsageError(f"{name} has 2 to {defaults.most} configurations, got {given['configurations']}")
-
-
-def _make_experiment(name: str, given: dict[str, Any]) -> Experiment:
-    from simulations.reproduction import experiment
-    from simulations.reproduction._sources import read_source
-
-    settings = {"loss": given["loss"], "seed": given["seed"]}
-    fixed = (given["protocol"] == "test_labels", given["penalty"])
-    if name == "synthetic":
-        return experiment.figures_4_and_5(*fixed, **settings)
-    if name == "realdisp":
-        return experiment.figures_6_and_7(read_source(given["source"]), given["split"], *fixed, **settings)
-    table = experiment.table_2 if name == "costs" else experiment.table_1
-    return table(*fixed, divisions=given["divisions"], **settings)

@@ -47,7 +47,7 @@ def command(
     """Test every claim of the paper's theory against the evidence.
 
     Runs the checks of all claims (or of those named) and the trials behind those about probabilities: as printed,
-    corrected, and by our theorems. Writes verify.json and verify.md to the folder; exits with 1 if
+    corrected, and by our theorems. Writes verify.json and verify.txt to the folder; exits with 1 if
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 
@@ -93,8 +93,7 @@ def command(
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:
-        table = report.format_table(verification)
-        click.echo(f"{report.conclude(verification)}\n\n{table}\n\nResults are in {out}.")
+        click.echo(f"{report.format_report(verification)}\nResults are in {out}.")
     if verification.problems:
         raise SystemExit(1)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from simulations.reproduction._sources import (
 )
 
 #: The budget ratios of Tables 1 and 2, and of Section 5.1, in per cent.
-BUDGETS = (10, 20, 30)
+BUDGETS: tuple[int, ...] = (10, 20, 30)
 SYNTHETIC_BUDGET = 20
 
 
@@ -168,7 +168,6 @@ def run(
     *,
     n_jobs: int = -1,
     progress: bool = True,
-    stream: TextIO | None = None,
 ) -> list[dict[str, Any]]:
     """Run missing configurations, and return the records of all of them.
 
@@ -181,13 +180,13 @@ def run(
     n_jobs
         Worker processes; -1 is one per core.
     progress
-        Show a line on a terminal (`stream`, standard error by default).
+        Show a line on a terminal.
     """
     numbers = {str(number): number for number in range(check_count(configurations, "configurations"))}
     workers = check_jobs(n_jobs)
     with Cache(store, json.loads(experiment.identity())) as cache:
         done = sum(key in cache for key in numbers)
-        line = Progress(len(numbers), progress, stream, there=done, what="configurations", name=experiment.name)
+        line = Progress(len(numbers), progress, there=done, what="configurations", name=experiment.name)
         try:
             return list(
                 cache.map(
@@ -198,28 +197,38 @@ def run(
             line.close()
 
 
-def figures_4_and_5(test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0) -> Experiment:
-    """Make the experiment behind Figures 4 and 5: SL and ExML at a budget ratio of 20 %."""
-    ways, budgets = (Exploring("ME"),), (SYNTHETIC_BUDGET,)
-    return Experiment("synthetic", SyntheticSource(), ways, budgets, Protocol(test_labels), C, loss, seed, False)
-
-
-def table_1(test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS) -> Experiment:
-    """Make the experiment behind Table 1: SL, aug/ME, csd/UA, csd/ME and recall."""
-    ways, source = (Exploring("ME"), Exploring("UA")), MfeatSource(divisions=divisions)
-    return Experiment("mfeat", source, ways, BUDGETS, Protocol(test_labels), C, loss, seed)
-
-
-def table_2(test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS) -> Experiment:
-    """Make the experiment behind Table 2: both strategies with both alignments, cascaded, with the paper's costs."""
-    ways = tuple(Exploring(name, alignment) for name in ("UA", "ME") for alignment in ("sample", "budget"))
-    source = MfeatSource(tuple(PAPER_COSTS.items()), divisions)
-    return Experiment("costs", source, ways, BUDGETS, Protocol(test_labels), C, loss, seed, False)
-
-
-def figures_6_and_7(
-    data: RealDisp, split: str, test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0
+def make_experiment(
+    name: str,
+    test_labels: bool,
+    C: float,
+    *,
+    loss: str = "sum",
+    seed: int = 0,
+    divisions: int = DIVISIONS,
+    data: RealDisp | None = None,
+    split: str = "random",
 ) -> Experiment:
-    """Make the experiment behind the accuracy figure and the allocation matrix."""
-    ways, source = (Exploring("ME"), Exploring("UA")), RealDispSource(data, split)
-    return Experiment("realdisp", source, ways, BUDGETS, Protocol(test_labels), C, loss, seed)
+    """Make an experiment of Section 5 by name.
+
+    Parameters
+    ----------
+    name
+        "synthetic" (Figure 5, budget ratio 20 %), "mfeat" (Table 1), "costs" (Table 2, both alignments) or "realdisp".
+    test_labels, C, loss, seed
+        See `Experiment`.
+    divisions
+        Divisions of the digits into classes.
+    data, split
+        Of RealDisp.
+    """
+    ways: tuple[Exploring, ...] = (Exploring("ME"), Exploring("UA"))
+    budgets, source = BUDGETS, cast(Source, MfeatSource(divisions=divisions))
+    if name == "synthetic":
+        ways, budgets, source = ways[:1], (SYNTHETIC_BUDGET,), SyntheticSource()
+    elif name == "costs":
+        ways = tuple(Exploring(name, alignment) for name in ("UA", "ME") for alignment in ("sample", "budget"))
+        source = MfeatSource(tuple(PAPER_COSTS.items()), divisions)
+    elif data is not None:
+        source = RealDispSource(data, split)
+    attainable = name in ("mfeat", "realdisp")
+    return Experiment(name, source, ways, budgets, Protocol(test_labels), C, loss, seed, attainable)

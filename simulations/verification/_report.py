@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim.engine._manifest import manifest
-from simulations import markdown_table
 from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, count_distinct
 from simulations.verification._claim_trials import source_digest
 from simulations.verification.run import Result, Verification
@@ -149,37 +148,20 @@ def summarise_evidence(result: Result) -> str:
     return ", ".join(parts)
 
 
-def _row(result: Result) -> tuple[str, ...]:
-    """Return claim, place, verdict, evidence, slack."""
-    slack = format_slack(compute_least_slack(result))
-    return (result.claim.id, str(result.claim.where), summarise_verdict(result), summarise_evidence(result), slack)
-
-
-def coverage_rows(verification: Verification) -> list[tuple[str, ...]]:
-    """Return one row per statement about selections: what, where, verdict, how often it was wrong, guarantee."""
-    return [
-        (
-            cell.claim,
-            f"{cell.pool}, {cell.strategy}, {cell.budget}",
-            cell.verdict.outcome,
-            f"{cell.verdict.failures} of {cell.verdict.trials:,}",
-            f"{cell.bound:g}",
-        )
-        for cell in verification.coverage
-    ]
-
-
-def format_table(verification: Verification) -> str:
-    """Return one line per claim: verdict, evidence, slack. Statements about selections have no slack."""
-    statements = [
-        (claim, verdict, f"{place}: wrong in {wrong}, at most {most} guaranteed", "")
-        for claim, place, verdict, wrong, most in coverage_rows(verification)
-    ]
+def format_report(verification: Verification) -> str:
+    """Return the summary, and one line per claim or statement about selections: verdict, evidence, slack."""
     rows = [("claim", "verdict", "evidence", "slack")]
-    rows += [(id, verdict, evidence, slack) for id, _, verdict, evidence, slack in map(_row, verification.results)]
-    rows += statements
+    for result in verification.results:
+        slack = format_slack(compute_least_slack(result))
+        rows.append((result.claim.id, summarise_verdict(result), summarise_evidence(result), slack))
+    for cell in verification.coverage:
+        wrong = f"wrong in {cell.verdict.failures} of {cell.verdict.trials:,}, at most {cell.bound:g} guaranteed"
+        place = f"{cell.pool}, {cell.strategy}, {cell.budget}"
+        rows.append((cell.claim, cell.verdict.outcome, f"{place}: {wrong}", ""))
     widths = [*(max(len(row[i]) for row in rows) for i in range(3)), 0]
-    return "\n".join("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
+    table = "\n".join("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
+    note = "Slack is bound / probability in the tightest decided cell that must hold, or in the closest instance."
+    return f"{conclude(verification)}\n\n{table}\n\n{note} >= is a lower limit, from cells without any failure.\n"
 
 
 def conclude(verification: Verification) -> str:
@@ -306,27 +288,10 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def to_markdown(verification: Verification) -> str:
-    """Return the summary and one table per family as a document."""
-    text = ["# Verification", "", conclude(verification).replace("\n", "\n\n"), ""]
-    header = ("claim", "place", "verdict", "evidence", "slack")
-    for group, title in verification.registry.titles.items():
-        if rows := [_row(result) for result in verification.results if result.claim.group == group]:
-            text += [f"## {title}", "", markdown_table(header, rows)]
-    if verification.coverage:
-        header = ("statement", "place", "verdict", "wrong", "guaranteed at most")
-        text += ["## Statements about selections", "", markdown_table(header, coverage_rows(verification))]
-    text += [
-        "Slack is bound / probability: of the tightest decided cell that must hold where trials were run, of the "
-        "closest instance elsewhere. `>=` marks a lower limit, from cells without any failure.",
-    ]
-    return "\n".join(text) + "\n"
-
-
 def write(verification: Verification, out: Path, started: str, seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Write verify.json and verify.md to a folder; return the JSON document."""
+    """Write verify.json and verify.txt to a folder; return the JSON document."""
     out.mkdir(parents=True, exist_ok=True)
     document = to_json(verification, started, seconds)
     (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (out / "verify.md").write_text(to_markdown(verification), encoding="utf-8")
+    (out / "verify.txt").write_text(format_report(verification), encoding="utf-8")
     return document

@@ -42,9 +42,9 @@ def test_every_experiment_has_the_c_that_its_page_states():
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
     from simulations._cache import Cache
-    from simulations.reproduction.experiment import figures_4_and_5
+    from simulations.reproduction.experiment import make_experiment
 
-    Cache(tmp_path / "results", json.loads(figures_4_and_5(True, 1.0, seed=0).identity()))
+    Cache(tmp_path / "results", json.loads(make_experiment("synthetic", True, 1.0).identity()))
     assert call("synthetic", "--out", str(tmp_path), "--C", "0.5", "--seed", "5") == 2
     assert "other settings (C, seed differ)" in capsys.readouterr().err
 

@@ -38,7 +38,7 @@ def test_files_table_and_exit_code(tmp_path):
     done = call(tmp_path, "a5-count-1", "lemma-3", "--quiet")
     assert done.exit_code == 0, done.output
     names = {file.name for file in tmp_path.iterdir()}
-    assert names >= {"verify.json", "verify.md", "store"}
+    assert names >= {"verify.json", "verify.txt", "store"}
     assert "Nothing that should hold is refuted." in done.output
     lines = done.output.splitlines()
     assert lines[0] == "Nothing that should hold is refuted."

@@ -126,6 +126,7 @@ CHECKS = {"one": Check(({"x": 1},), (lambda x: x, lambda x: 1 / (x - 1)), mutant
             "printed = 'true'; allowed are holds",
         ),
         ({"__init__.py": CHECK + "SPACES = {'two': None}", "claims.toml": CLAIM}, "does not state the claims two"),
+        ({"__init__.py": CHECK + "BOUNDS = {'one': None}", "claims.toml": CLAIM}, "is in CHECKS and in BOUNDS"),
         ({"__init__.py": CHECK, "claims.toml": CLAIM}, "a side fails at x = 1: ZeroDivisionError"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -122,17 +121,3 @@ def test_a_killed_run_is_continued(truth, tmp_path):
 
 def _stored(path: Path) -> int:
     return len([file for file in path.glob("*.json") if file.name != "settings.json"]) if path.exists() else 0
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_is_shown_on_a_terminal_only(tmp_path):
-    shown, hidden, quiet = Terminal(), io.StringIO(), Terminal()
-    run(small(), 2, tmp_path / "a.sqlite", n_jobs=1, stream=shown)
-    assert "synthetic: 2 of 2 configurations, 00:00 left" in shown.getvalue()
-    run(small(), 1, tmp_path / "b.sqlite", n_jobs=1, stream=hidden)
-    run(small(), 1, tmp_path / "c.sqlite", n_jobs=1, progress=False, stream=quiet)
-    assert hidden.getvalue() == quiet.getvalue() == ""

@@ -111,38 +111,6 @@ def document(found):
     return json.loads(text)
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
-def test_a_killed_run_continues_and_ends_with_the_same_document(tmp_path, monkeypatch):
-    whole = document(results(FEW))
-    compute, seen = Cache.run, []
-
-    def dying(self, key, job, item):
-        if key not in self:
-            if len(seen) == 1:
-                raise Killed
-            seen.append(key)
-        return compute(self, key, job, item)
-
-    monkeypatch.setattr(Cache, "run", dying)
-    with pytest.raises(Killed):
-        results(FEW, store=tmp_path)
-    again = []
-
-    def note(self, key, job, item):
-        again.extend([key] if key not in self else [])
-        return compute(self, key, job, item)
-
-    monkeypatch.setattr(Cache, "run", note)
-    assert document(results(FEW, store=tmp_path)) == whole
-    assert not set(seen) & set(again)
-    third = len(again)
-    assert document(results(FEW, store=tmp_path)) == whole
-    assert len(again) == third
-
-
 def test_a_changed_source_repeats_all_work(tmp_path, monkeypatch):
     for _ in range(2):
         with trials.open_context(0, 1, tmp_path) as context:
@@ -179,8 +147,7 @@ def test_reports_never_show_a_rate_of_zero():
         assert cell["slack"]["at_least"]
         assert cell["sentence"].startswith("No failure in")
     assert any(cell["rate"] for cell in cells)
-    assert ">= " in report.format_table(found)
-    assert "| lemma-3 |" in report.to_markdown(found)
+    assert "  >= " in report.format_report(found)
 
 
 def test_paired_trials_say_who_fails_alone():
