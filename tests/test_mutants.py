@@ -29,11 +29,15 @@ def test_scores_are_shifted_and_then_scaled() -> None:
     assert scaled.upper.tolist() == [[pytest.approx(-0.195), pytest.approx(-0.29)]]
 
 
-@pytest.mark.parametrize("half_width", [0.001, 0.2])
-def test_close_leaders_are_scored_more_accurately_before_one_is_accepted(half_width: float) -> None:
-    """The best arm is 0.1 ahead, which certificates of width 0.4 leave open."""
-    asked = _unclear(scores([0.1, 0.2, 0.9, 0.95], half_width), np.array([1]), 4)
-    assert asked.all() == (half_width > 0.1)
+@pytest.mark.parametrize(
+    ("slots", "half_width", "is_open"), [(4, 0.03, True), (4, 0.02, False), (0, 0.015, True), (0, 0.01, False)]
+)
+def test_close_arms_are_scored_more_accurately_before_one_is_decided(
+    slots: int, half_width: float, is_open: bool
+) -> None:
+    """The best arm is 0.1 ahead and the worst 0.05 behind; certificates leave twice their width open."""
+    asked = _unclear(scores([0.1, 0.2, 0.9, 0.95], half_width), np.array([slots]), 4)
+    assert bool(asked.all()) == is_open
 
 
 @pytest.mark.parametrize("alignment", ["sample", "budget"])
