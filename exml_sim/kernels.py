@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import check_choice, check_finite, check_matrix, check_positive, check_size
+from exml_sim._internal.validation import check_choice, check_finite, check_matrix, check_positive, check_size, shown
 
 #: Rows up to which the median bandwidth is taken over all pairs, and rows sampled beyond.
 MEDIAN_ROWS = 2000
@@ -171,7 +171,7 @@ def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) 
     """Resolve the bandwidth to a number: ``"median"``, a number above 0, or a callable that maps X to one."""
     if isinstance(gamma, str):
         if gamma != "median":
-            raise ValueError(f"gamma must be 'median' or a number above 0; got {gamma!r}")
+            raise ValueError(f"gamma must be 'median' or a number above 0; got {shown(gamma)}")
         return median_gamma(X, weights)
     if callable(gamma):
         return check_positive(gamma(check_matrix(X, "X")), "gamma(X)")

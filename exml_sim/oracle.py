@@ -107,6 +107,10 @@ class ArrayOracle(_Priced):
         costs: Mapping[str, Money] | None = None,
         encodings: Mapping[str, Encodings] | None = None,
     ) -> None:
+        if not isinstance(values, Mapping):
+            raise ValueError(
+                f"values of candidates must be given by name, like {{'ct': [1.5, 2]}}; got {shown(values)}"
+            )
         super().__init__(tuple(values), costs)
         self._raw = {name: read_raw(table, f"candidate {name!r}") for name, table in values.items()}
         lengths = {name: len(table) for name, table in self._raw.items()}

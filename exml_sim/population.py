@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import counted
+from exml_sim._internal.validation import counted, shown
 from exml_sim.money import Money, exact_cost, show
 
 
@@ -25,7 +25,7 @@ class Candidate:
 
     def __init__(self, name: str, values: ArrayLike, cost: Money = 1) -> None:
         if not isinstance(name, str) or not name:
-            raise ValueError(f"a candidate's name must be a text that is not empty, got {name!r}")
+            raise ValueError(f"a candidate's name must be a text that is not empty, got {shown(name)}")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "values", _matrix(values, f"values of candidate {name!r}"))
         object.__setattr__(self, "cost", exact_cost(cost, f"cost of candidate {name!r}"))
@@ -164,12 +164,15 @@ def _matrix(values: ArrayLike, what: str) -> FloatArray:
 
 
 def _labels(y: ArrayLike, rows: int) -> NDArray[np.int64]:
-    given = np.asarray(y)
+    try:
+        given = np.asarray(y)
+    except ValueError:
+        raise ValueError(f"labels y must be -1 or +1, one per row of X, got {shown(y)}") from None
     if given.shape != (rows,):
         raise ValueError(f"labels y must have shape ({rows},), one per row of X, got {given.shape}")
     wrong = [value for value in given.tolist() if value not in (-1, 1)]
     if wrong:
-        raise ValueError(f"labels y must be -1 or +1, got {wrong[0]!r}")
+        raise ValueError(f"labels y must be -1 or +1, got {shown(wrong[0])}")
     labels = given.astype(np.int64)
     labels.setflags(write=False)
     return labels
@@ -179,7 +182,7 @@ def _candidates(
     given: Sequence[Candidate] | Mapping[str, ArrayLike], costs: Mapping[str, Money] | None, rows: int
 ) -> tuple[Candidate, ...]:
     if costs is not None and not isinstance(costs, Mapping):
-        raise ValueError(f"costs must be a mapping from candidate name to cost, got {costs!r}")
+        raise ValueError(f"costs must be a mapping from candidate name to cost, got {shown(costs)}")
     if isinstance(given, Mapping):
         prices = dict(costs or {})
         stray = [name for name in prices if name not in given]

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 
 from exml_sim._internal.arrays import WordArray
 from exml_sim._internal.compiled import kernel
+from exml_sim._internal.validation import shown
 
 Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
@@ -50,15 +51,20 @@ class Seeds:
         ValueError
             If the root, the stream or a trial number is negative or not whole, or no trial is given.
         """
-        if isinstance(trials, range):
-            numbers = np.arange(trials.start, trials.stop, trials.step)
-        else:
-            numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
+        numbers: np.ndarray[Any, Any]
+        try:
+            if isinstance(trials, range):
+                numbers = np.arange(trials.start, trials.stop, trials.step)
+            else:
+                numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
+        except (ValueError, TypeError):
+            # Longer than memory, or lists of several lengths.
+            numbers = np.zeros(0)
         whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in (root, stream))
         if not whole or numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise ValueError(
                 "a seed needs a root, a stream and at least one trial number, all whole, none of them negative; "
-                f"got root={root!r}, stream={stream!r}, trials={numbers[:5].tolist()}"
+                f"got root={shown(root)}, stream={shown(stream)}, trials={shown(trials)}"
             )
         sequence = np.random.SeedSequence(int(root), spawn_key=(int(stream),))
         key = np.asarray(sequence.generate_state(2, np.uint64), dtype=np.uint64)
@@ -88,7 +94,7 @@ def as_seeds(rng: Rng) -> Seeds:
         return Seeds.from_generator(rng)
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
         return Seeds.of(int(rng))
-    raise ValueError(f"rng must be an int, a numpy Generator or Seeds, got {rng!r}")
+    raise ValueError(f"rng must be an int, a numpy Generator or Seeds, got {shown(rng)}")
 
 
 def _multiply_wide(typingctx, a, b):  # type: ignore[no-untyped-def]

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fuzz.calls import Calls
 from fuzz.case import Finding, run, try_case
 from fuzz.grammar import CommandLines, StudyFiles
 from fuzz.matrices import Matrices
 from fuzz.stores import Damage, Processes
 
 FUZZERS: Mapping[str, type[Any]] = {
-    fuzzer.name: fuzzer for fuzzer in (Processes, Damage, StudyFiles, CommandLines, Matrices)
+    fuzzer.name: fuzzer for fuzzer in (Processes, Damage, StudyFiles, CommandLines, Calls, Matrices)
 }
 
 

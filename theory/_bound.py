@@ -450,10 +450,14 @@ def _require_launch(point: BoundArguments, factor: int) -> None:
 
 def _in_blocks(values: Callable[[Mapping[str, Any]], Any], given: Mapping[str, Any]) -> Any:
     """Evaluate large inputs block by block, with identical results; per-arm gaps have an axis of their own."""
-    arrays = {name: np.asarray(value) for name, value in given.items() if PARAMETERS[name].array and value is not None}
+    numbers = {name: value for name, value in given.items() if PARAMETERS[name].array and value is not None}
+    try:
+        arrays = {name: np.asarray(value) for name, value in numbers.items()}
+        shape = np.broadcast_shapes(*(array.shape for name, array in arrays.items() if name != "gaps"))
+    except ValueError:
+        raise ValueError(f"{', '.join(numbers)} must be numbers, or arrays whose shapes fit together") from None
     if given.get("gaps") is not None or max(array.size for array in arrays.values()) <= BLOCK:
         return values(given)
-    shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
     flat = {name: np.broadcast_to(array, shape).reshape(-1) for name, array in arrays.items()}
     total = np.empty(math.prod(shape))
     try:

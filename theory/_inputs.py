@@ -47,7 +47,10 @@ def fraction(value: ArrayLike, name: str) -> Floats:
 
 def whole(value: ArrayLike, name: str, *, least: int) -> Ints:
     """Return ``value`` as int64; refuse fractions and anything below ``least``."""
-    given = np.asarray(value)
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        given = real(value, name)
     if given.dtype == np.uint64:
         _fits(given, name)
     if given.dtype.kind in "iu":

@@ -30,7 +30,7 @@ TIMEOUT = 240.0
 #: Mutants that change nothing that can be observed, with the reason; written by hand after reading survivors.
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 
-_STRATEGIES = ("tests/strategies", "tests/properties/test_strategies.py")
+_STRATEGIES = ("tests/strategies", "tests/properties/test_strategies.py", "tests/test_mutants.py")
 #: Modules of the core, and the test files that must notice a change.
 TARGETS: Mapping[str, Sequence[str]] = {
     "exml_sim/money.py": ("tests/test_money.py", "tests/bandit/test_ledger.py", "tests/properties/test_strategies.py"),
@@ -53,14 +53,14 @@ TARGETS: Mapping[str, Sequence[str]] = {
         )
     },
     "exml_sim/rejection/_certificates.py": ("tests/rejection/test_solve.py", "tests/rejection/test_rounding.py"),
-    "exml_sim/rejection/_multipliers.py": ("tests/rejection/test_solve.py", "tests/rejection/test_families.py"),
     "theory/formulas.py": (
         "tests/theory/test_formulas.py",
         "tests/theory/test_paper.py",
         "tests/theory/test_corrected.py",
+        "tests/theory/test_constants.py",
     ),
     "theory/constants.py": ("tests/theory/test_constants.py",),
-    "theory/paper.py": ("tests/theory/test_paper.py",),
+    "theory/paper.py": ("tests/theory/test_paper.py", "tests/test_mutants.py"),
     "theory/corrected.py": ("tests/theory/test_corrected.py",),
     "theory/tighter.py": ("tests/theory/test_tighter.py", "tests/theory/test_tighter_exact.py"),
     "theory/budgets.py": ("tests/theory/test_budgets.py",),
@@ -95,12 +95,13 @@ class Mutant:
     line: int
     before: str
     after: str
+    text: str
     source: str
 
     @property
     def name(self) -> str:
-        """Identify the change by module, function text and result, without its line."""
-        return f"{self.module}: {self.before} -> {self.after}"
+        """Identify the change by module, line of code, and result, but not by the number of the line."""
+        return f"{self.module}: {self.text}: {self.before} -> {self.after}"
 
 
 def list_mutants(module: str, source: str) -> Iterator[Mutant]:
@@ -112,7 +113,8 @@ def list_mutants(module: str, source: str) -> Iterator[Mutant]:
             if not _change(changed, place):
                 break
             after = ast.unparse(changed)
-            yield Mutant(module, node.lineno, ast.unparse(node), after, _splice(lines, node, after))
+            text = lines[node.lineno - 1].strip()
+            yield Mutant(module, node.lineno, ast.unparse(node), after, text, _splice(lines, node, after))
 
 
 def _splice(lines: Sequence[str], node: ast.expr, after: str) -> str:
@@ -238,7 +240,7 @@ def main() -> int:
             equivalent += 1
         elif not caught:
             survivors.append(mutant)
-            print(f"survived: {mutant.module}:{mutant.line}: {mutant.before}  ->  {mutant.after}")
+            print(f"survived, line {mutant.line}: {mutant.name}")
     total = len(judged) - equivalent
     share = 1.0 - len(survivors) / max(total, 1)
     print(

@@ -42,6 +42,9 @@ def check_alike(y: ArrayLike) -> None:
     raw = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     if raw.dtype != object:
         return
+    parts = [label for label in raw.ravel() if isinstance(label, list | tuple | dict | np.ndarray)]
+    if parts:
+        raise ValueError(f"labels must be numbers or texts, one per row, got {shown(parts[0])}")
     texts = np.array([isinstance(label, str) for label in raw.ravel()], dtype=np.bool_)
     if texts.any() and not texts.all():
         text, other = raw.ravel()[texts.argmax()], raw.ravel()[texts.argmin()]
@@ -81,14 +84,14 @@ def check_matrix(values: ArrayLike, name: str) -> FloatArray:
 def check_positive(value: Any, name: str) -> float:
     """Check for one finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)) or value <= 0:
-        raise ValueError(f"{name} must be a finite number above 0; got {value!r}")
+        raise ValueError(f"{name} must be a finite number above 0; got {shown(value)}")
     return float(value)
 
 
 def check_choice(value: str, what: str, allowed: Iterable[str]) -> str:
     """Check for one of the allowed names."""
     names = tuple(allowed)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise ValueError(f"unknown {what} {shown(value)}: allowed are {', '.join(map(repr, names))}")
     return value
 
@@ -99,7 +102,7 @@ def shown(value: Any, most: int = 80) -> str:
         return f"a whole number of {value.bit_length():,} bits"
     if isinstance(value, str | bytes | list | tuple) and len(value) > most:
         return f"{repr(value[:most])[:most]}… ({len(value):,} in all)"
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 2 * most else f"{text[:most]}…"
 
 
@@ -111,7 +114,7 @@ def counted(number: int, noun: str) -> str:
 def check_count(value: Any, name: str, least: int = 1) -> int:
     """Check for a whole number of at least `least`."""
     if not _is_whole(value) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {shown(value)}")
     return int(value)
 
 
@@ -124,15 +127,15 @@ def check_jobs(n_jobs: Any) -> int:
     return int(n_jobs) if n_jobs > 0 else (cpu_count() or 1)
 
 
-def check_random_state(state: Any) -> np.random.Generator:
+def check_random_state(state: Any, name: str = "random_state") -> np.random.Generator:
     """Build the generator that a random state stands for."""
     try:
-        if isinstance(state, bool):
+        if state is not None and not isinstance(state, np.random.Generator) and not _is_whole(state):
             raise TypeError
         return np.random.default_rng(state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state must be a whole number of at least 0, a numpy Generator or None; got {shown(state)}"
+            f"{name} must be a whole number of at least 0, a numpy Generator or None; got {shown(state)}"
         ) from None
 
 

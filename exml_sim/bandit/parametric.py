@@ -15,7 +15,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
-from exml_sim._internal.validation import check_choice
+from exml_sim._internal.validation import check_choice, shown
 from exml_sim.bandit._arms import (
     BaseArm,
     BernoulliArm,
@@ -148,6 +148,8 @@ class ParametricPool(_ArmPool):
         cls, means: Sequence[float], costs: Sequence[Money] | None = None, *, direction: str = "maximise"
     ) -> ParametricPool:
         """Build a pool of Bernoulli arms with the given means, at unit cost unless costs are given."""
+        if any(np.ndim(np.asarray(values, dtype=object)) != 1 for values in (means, [] if costs is None else costs)):
+            raise ValueError(f"means and costs must be lists of numbers, got {shown(means)} and {shown(costs)}")
         prices = costs if costs is not None else [1] * len(means)
         if len(prices) != len(means):
             raise ValueError(f"{len(means)} means need as many costs, got {len(prices)}")

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim._internal.validation import check_choice
+from exml_sim._internal.validation import check_choice, shown
 from exml_sim.bandit._ties import TIES, TieBreaker
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, LARGEST_UNITS, Prices, allot, exact, show
@@ -57,7 +57,7 @@ def check_strategy(strategy: object) -> Strategy:
             f"a strategy must be an object, got the class {strategy.__name__}: call it, {strategy.__name__}(…)"
         )
     if not isinstance(strategy, Strategy):
-        raise ValueError(f"a strategy needs alignment, objective, first_round_cost and explore, got {strategy!r}")
+        raise ValueError(f"a strategy needs alignment, objective, first_round_cost and explore, got {shown(strategy)}")
     check_choice(strategy.alignment, "alignment", ALIGNMENTS)
     check_choice(strategy.objective, "objective", OBJECTIVES)
     check_choice(getattr(strategy, "ties", "random"), "ties", TIES)
@@ -126,7 +126,7 @@ def check_budget(budget: Fraction, strategy: Strategy, prices: Prices) -> None:
     """Refuse a budget whose first round leaves an arm without a pull, or that buys too many pulls for one trial."""
     pulls = budget / min(prices.exact_costs)
     if pulls > MAX_PULLS:
-        size = f"{float(min(pulls, 10**300)):.3g}"
+        size = f"{float(min(pulls, Fraction(10**300))):.3g}"
         raise ValueError(f"a budget of {show(budget)} buys {size} pulls, at most {MAX_PULLS:.0e} are allowed")
     if budget > 0 and _pays_first_round(budget, strategy, prices):
         return

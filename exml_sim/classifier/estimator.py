@@ -466,6 +466,8 @@ class BaseExMLClassifier:
         self.tuned_on_test_ = tuple((theta, accuracy) for theta, accuracy, _, _ in runs)
 
     def _encode(self, y: ArrayLike, rows: int) -> IntArray:
+        if isinstance(y, list):
+            check_alike([label for label in y if isinstance(label, list | tuple)])
         labels = np.asarray(y)
         if labels.shape != (rows,):
             raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import check_finite, check_positive, check_theta
+from exml_sim._internal.validation import check_finite, check_positive, check_random_state, check_theta, shown
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 
@@ -75,17 +75,17 @@ def make_graded(
     wanted = np.atleast_1d(check_finite(gaps, "gaps"))
     radius = check_positive(ball, "ball")
     if isinstance(rows, bool) or int(rows) != rows or rows < 4 or rows % 4:
-        raise ValueError(f"rows must be a positive multiple of 4; got {rows!r}")
+        raise ValueError(f"rows must be a positive multiple of 4; got {shown(rows)}")
     if not 0.0 < best <= 1.0:
         raise ValueError(f"best must be in (0, 1]; got {best}")
     if wanted.ndim != 1 or wanted.min() != 0.0:
-        raise ValueError(f"gaps must be a list of numbers, the smallest of them 0; got {gaps!r}")
+        raise ValueError(f"gaps must be a list of numbers, the smallest of them 0; got {shown(gaps)}")
     if wanted.max() > radius * best / 2.0 * (1.0 + 1e-12):
         raise ValueError(f"gaps can be at most ball * best / 2 = {radius * best / 2.0:g}; got {wanted.max():g}")
     prices = [1] * len(wanted) if costs is None else list(costs)
     if len(prices) != len(wanted):
         raise ValueError(f"costs must be one for each of the {len(wanted)} candidates; got {len(prices)}")
-    generator = np.random.default_rng(rng)
+    generator = check_random_state(rng, "rng")
     y = np.repeat(np.array([-1, 1]), rows // 2)
     rho = np.clip(correlations(wanted, radius, best), 0.0, 1.0)
     candidates = [

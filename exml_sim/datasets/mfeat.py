@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.validation import check_choice, check_count, check_random_state, shown
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 
@@ -89,7 +90,7 @@ def make_mfeat(
     observed: str,
     candidates: Sequence[str],
     costs: Sequence[Money] | None = None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int | None,
 ) -> Population:
     """Draw rows of three digits: negative, positive and hidden, the last labelled by a fair coin (Section 5.2).
 
@@ -102,7 +103,13 @@ def make_mfeat(
     costs
         Cost of one row of each candidate; 1 by default.
     """
-    data = load_mfeat()
+    data, rng, per_class = load_mfeat(), check_random_state(rng, "rng"), check_count(per_class, "per_class")
+    if isinstance(candidates, str) or not isinstance(candidates, Sequence):
+        raise ValueError(f"candidates must be a list of views, got {shown(candidates)}")
+    for view in (observed, *candidates):
+        check_choice(view, "view", VIEWS)
+    if not isinstance(digits, Sequence) or len(digits) != 3:
+        raise ValueError(f"digits must be three digits: negative, positive, hidden; got {shown(digits)}")
     for digit in digits:
         if not per_class <= int((data.y == digit).sum()):
             raise ValueError(f"mfeat has fewer than {per_class} rows of digit {digit}")

@@ -18,6 +18,7 @@ import numpy as np
 
 from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.validation import check_random_state
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 
@@ -81,7 +82,7 @@ class RealDisp:
             raise ValueError(f"unknown activity {hidden!r}: allowed are {', '.join(ACTIVITIES)}")
         low, high = sorted(number for name, number in ACTIVITIES.items() if name != hidden)
         truth = self.y[rows]
-        coin = np.random.default_rng(rng).choice(np.array([-1, 1]), size=len(truth))
+        coin = check_random_state(rng, "rng").choice(np.array([-1, 1]), size=len(truth))
         labels = np.where(truth == low, -1, np.where(truth == high, 1, coin))
         prices = dict(costs or {})
         candidates = [
@@ -209,7 +210,7 @@ def blocked_split(
     """
     if not 0.0 < share < 1.0 or block < 1 or gap < 0:
         raise ValueError(f"share must be in (0, 1), block >= 1 and gap >= 0, got {share}, {block} and {gap}")
-    generator = np.random.default_rng(rng)
+    generator = check_random_state(rng, "rng")
     training = np.zeros(len(y), dtype=np.bool_)
     for activity in np.unique(y):
         rows = np.flatnonzero(y == activity)

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import check_count, check_finite, check_positive
+from exml_sim._internal.validation import check_count, check_finite, check_positive, check_random_state, shown
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 
 #: Label of the hidden class among the true classes 1, 2, 3.
 HIDDEN = 3
+
+
+#: Rows of a class; more would not fit into the memory of most machines.
+MAX_PER_CLASS = 10**7
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,12 @@ def draw_rows(
         Points (3 * per_class, 3), classes in {1, 2, 3}, labels in {-1, +1}; class by class.
     """
     per_class = check_count(per_class, "per_class")
+    if per_class > MAX_PER_CLASS:
+        raise ValueError(f"per_class must be at most {MAX_PER_CLASS:,}; got {shown(per_class)}")
     a = check_positive(a, "a")
     sigma = 3.0 * a if sigma is None else check_positive(sigma, "sigma")
     z = 5.0 * a if z is None else check_positive(z, "z")
-    rng = np.random.default_rng(rng)
+    rng = check_random_state(rng, "rng")
     means = np.array([[-a, 0.0, -z], [a, 0.0, z], [0.0, 0.0, 0.0]])
     variances = np.array([sigma, sigma, sigma / 2.0])
     classes = np.repeat(np.array([1, 2, HIDDEN]), per_class)
@@ -108,6 +114,8 @@ def make_synthetic(
     """
     rows = draw_rows(per_class, a=a, sigma=sigma, z=z, rng=rng)
     degrees = np.atleast_1d(check_finite(angles, "angles"))
+    if degrees.ndim != 1:
+        raise ValueError(f"angles must be a list of numbers; got shape {degrees.shape}")
     prices = [1] * len(degrees) if costs is None else list(costs)
     if len(prices) != len(degrees):
         raise ValueError(f"costs must be one for each of the {len(degrees)} angles; got {len(prices)}")

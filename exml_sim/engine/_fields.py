@@ -279,6 +279,8 @@ def _read_text(file: Path) -> str:
 
 def expand(table: Mapping[str, Any], allowed: Sequence[str]) -> dict[str, Any]:
     """Write out the abbreviations of a table, and refuse keys that a study does not have."""
+    if not isinstance(table, Mapping):
+        raise ValueError(f"a study must be a table, like the content of a study file; got {shown(table)}")
     for key in table:
         if key not in allowed and key not in ABBREVIATIONS:
             names = ", ".join((*allowed, *ABBREVIATIONS))

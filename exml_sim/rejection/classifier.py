@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from exml_sim import kernels
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.memory import free_memory, in_bytes
-from exml_sim._internal.validation import check_alike, check_choice, check_count, check_positive
+from exml_sim._internal.validation import check_alike, check_choice, check_count, check_positive, shown
 from exml_sim.rejection._factor import (
     DEFAULT_RANK,
     EXACT_ROWS,
@@ -138,7 +138,9 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Weights of the losses; a weight of 2 counts as a repeated row.
         """
         if np.ndim(self.hidden_label):
-            raise ValueError(f"hidden_label must be one label; got {self.hidden_label!r}")
+            raise ValueError(f"hidden_label must be one label; got {shown(self.hidden_label)}")
+        if not callable(self.kernel):
+            check_choice(self.kernel, "kernel", ("gaussian", "linear", "precomputed"))
         if y is not None:  # scikit-learn says itself that they are missing
             check_alike(y)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -217,7 +219,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.rank == "auto":
             return DEFAULT_RANK if m > EXACT_ROWS and self.kernel in ("gaussian", "linear") else None
         if isinstance(self.rank, str):
-            raise ValueError(f"rank must be 'auto', None or a whole number of at least 1; got {self.rank!r}")
+            raise ValueError(f"rank must be 'auto', None or a whole number of at least 1; got {shown(self.rank)}")
         check_low_rank(self.kernel)
         return check_rank(self.rank, m)
 

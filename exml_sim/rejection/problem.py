@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
+from exml_sim._internal.validation import as_numbers, check_finite, check_labels, check_positive, check_theta, shown
 from exml_sim.rejection._certificates import ball_lower, ball_model, model_of, penalised_bounds
 from exml_sim.rejection._linalg import asymmetry, digest, exact_product, factor_exists
 
@@ -197,7 +197,7 @@ def check_form(
     try:
         c_h, c_g = penalty  # type: ignore[misc]
     except (TypeError, ValueError):
-        raise ValueError(f"penalty must be a pair (C_h, C_g); got {penalty!r}") from None
+        raise ValueError(f"penalty must be a pair (C_h, C_g); got {shown(penalty)}") from None
     return (check_positive(c_h, "C_h"), check_positive(c_g, "C_g")), None
 
 

@@ -8,12 +8,13 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from exml_sim.engine import StoreError
 from fuzz import __main__ as command
-from fuzz import case, grammar, matrices, stores
+from fuzz import calls, case, grammar, matrices, stores
 from fuzz.case import Finding, expect, run, try_case
 
 
@@ -76,6 +77,22 @@ def test_a_raw_exception_is_found(monkeypatch) -> None:
     monkeypatch.setattr(grammar, "main", raise_key_error)
     with pytest.raises(Finding, match="raw KeyError"):
         try_case(grammar.CommandLines(), ["bound", "--K=8"])
+
+
+def test_odd_arguments_are_refused_in_our_words(tmp_path) -> None:
+    summary = fuzz(calls.Calls(), 300, tmp_path)
+    assert not summary.findings, [path.read_text() for path in summary.findings]
+    assert min(summary.outcomes[outcome] for outcome in ("refused", "answered")) > 5, summary.describe()
+
+
+def test_a_message_of_numpy_is_found(monkeypatch) -> None:
+    """Planted: a function that passes its argument on unchecked."""
+    usual = {"size": 3}
+    monkeypatch.setattr(calls, "CALLS", {"planted": (lambda size: np.zeros(3) + np.zeros(size), usual)})
+    fuzzer = calls.Calls()
+    assert try_case(fuzzer, {"call": "planted", "odd": {}})["answered"] == 1
+    with pytest.raises(Finding, match="raw ValueError: operands could not be broadcast"):
+        try_case(fuzzer, {"call": "planted", "odd": {"size": "tuple"}})
 
 
 @pytest.fixture
