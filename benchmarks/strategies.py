@@ -2,8 +2,8 @@
 
 Every line is the best of several timed runs after a warm-up (other work on the machine only slows), in trials per
 second of processor time, on one core. Three strategies have a peer: the six lines of vectorised numpy that one writes
-for a failure rate. Both are timed in the same run and must have at least 4 times its speed, and both failure rates are
-compared (false-alarm probability 1e-6). Loops with one call per pull are in `benchmarks.rules`.
+for a failure rate, where equal arms go to any of them. Both are timed in the same run, and 4 times its speed is
+promised. Loops with one call per pull, and a comparison of failure rates, are in `benchmarks.rules`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Population
-from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation, by_name
+from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.successive_rejects import phase_totals
 
 MEANS = [0.31, 0.37, 0.42, 0.44, 0.49, 0.53, 0.57, 0.62]
@@ -84,24 +83,17 @@ PEERS: dict[str, Callable[[int, np.random.Generator], IntArray]] = {
     "sequential_halving": halving_by_numpy,
     "successive_rejects": rejects_by_numpy,
 }
-#: Ratio of speeds that is promised, and the probability that two equal failure rates are called different.
-PROMISED_RATIO, ALARM = 4.0, 1e-6
+#: Ratio of speeds that is promised.
+PROMISED_RATIO = 4.0
 
 
 def compare_with_numpy(name: str, trials: int, repeats: int) -> tuple[str, bool]:
-    """Time a strategy and its peer in turn; write the ratio, and whether speed and failure rates are as promised."""
+    """Time a strategy and its peer in turn; write the ratio, and whether it is as promised."""
     pool, rng = ParametricPool.bernoulli(MEANS), np.random.default_rng(1)
-    ours, theirs = [], []
-    # Equal numbers of successes go to the lower index there, whose arm is worse.
-    chosen = by_name(name, ties="lowest")
-    fast = rate(lambda n: ours.append(pool.explore_many(chosen, BUDGET, n).selected[:, 0] != 7), trials, repeats)
-    slow = rate(lambda n: theirs.append(PEERS[name](n, rng) != 7), trials, repeats)
-    failures = [(int(np.concatenate(found).sum()), sum(map(len, found))) for found in (ours[-1:], theirs)]
-    intervals = [clopper_pearson(*counts, 1.0 - ALARM / 6.0) for counts in failures]
-    same = max(low for low, _ in intervals) <= min(high for _, high in intervals)
-    rates = " and ".join(f"{100 * times / number:.2f} %" for times, number in failures)
-    text = f"{name:<20}{fast:>12,.0f} trials/s, numpy {slow:>10,.0f}: {fast / slow:.1f} times, failures {rates}"
-    return text, same and fast >= PROMISED_RATIO * slow
+    fast = rate(lambda n: pool.explore_many(name, BUDGET, n), trials, repeats)
+    slow = rate(lambda n: PEERS[name](n, rng), trials, repeats)
+    text = f"{name:<20}{fast:>12,.0f} trials/s, numpy {slow:>10,.0f}: {fast / slow:.1f} times"
+    return text, fast >= PROMISED_RATIO * slow
 
 
 def features(per_class: int = 100, n_arms: int = 8, seed: int = 0) -> Population:
@@ -186,10 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compared = [compare_with_numpy(name, 200_000, 3 if options.quick else 5) for name in PEERS]
     for text, _ in compared:
         sys.stdout.write(text + "\n")
-    return int(
-        not all(kept for _, kept in compared)
-        or any(line.promised is not None and line.per_second < line.promised for line in table)
-    )
+    is_slow = [line.promised is not None and line.per_second < line.promised for line in table]
+    return int(any(is_slow) or not all(kept for _, kept in compared))
 
 
 if __name__ == "__main__":
