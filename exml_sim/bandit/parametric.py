@@ -318,15 +318,13 @@ class ParametricState(ArmState):
 @kernel
 def _average(sums: FloatArray, pulls: IntArray, steps: IntArray, wanted: BoolArray, out: FloatArray) -> bool:
     """Write the means of the wanted arms, +inf elsewhere; return False if a wanted arm has no pulls."""
+    missing = 0
     for t in range(out.shape[0]):
         for arm in range(out.shape[1]):
-            if not wanted[t, arm]:
-                out[t, arm] = np.inf
-            elif pulls[t, arm] == 0:
-                return False
-            else:
-                out[t, arm] = sums[t, arm] / (pulls[t, arm] * steps[arm])
-    return True
+            mean = sums[t, arm] / (pulls[t, arm] * steps[arm])
+            out[t, arm] = mean if wanted[t, arm] else np.inf
+            missing += wanted[t, arm] & (pulls[t, arm] == 0)
+    return missing == 0
 
 
 @kernel
