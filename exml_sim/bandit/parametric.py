@@ -25,11 +25,10 @@ from exml_sim.bandit._arms import (
     ExponentialArm,
     GaussianArm,
     JointArm,
-    Pulls,
     RandomMeanArm,
     StudentArm,
 )
-from exml_sim.bandit._binomial import add_purchases, add_some, build_tables, find_next_size
+from exml_sim.bandit._binomial import Pulls, add_purchases, add_some, build_tables, find_next_size
 from exml_sim.bandit._evidence import Evidence, ParametricEvidence
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
