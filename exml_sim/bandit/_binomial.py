@@ -6,6 +6,8 @@ independent, so purchases of any sizes have the distribution of independent pull
 same successes, and otherwise more successes go with more (common random numbers).
 
 Thresholds are computed in whole numbers: every probability is exact up to 2**-64.
+
+Arms whose mean is drawn in every trial have no tables. Their pulls are drawn one by one, 64 at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray, WordArray
 from exml_sim._internal.compiled import kernel
-from exml_sim.seeds import philox
+from exml_sim.seeds import Block, philox
 
 #: Bits of the weights from which thresholds are summed, and of a probability.
 _WEIGHT_BITS, _BITS = 192, 64
@@ -25,6 +27,17 @@ _WEIGHT_BITS, _BITS = 192, 64
 _ROUND = np.uint64(2)
 #: Purchases of one size whose tables are kept.
 _KEPT_SIZES = 256
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class Pulls(NamedTuple):
+    """Pulls start … start + number - 1 of one arm in every trial, by the address of their random numbers."""
+
+    key: WordArray
+    trials: WordArray
+    substream: np.uint64
+    start: IntArray
+    number: IntArray
 
 
 class Tables(NamedTuple):
@@ -170,3 +183,75 @@ def add_some(
                 arm = arms[t, j]
                 words = philox(key[0], key[1], np.uint64(had[t, arm]), np.uint64(arm // 4), trials[t], _ROUND)
                 sums[t, arm] += _invert(tables, tables.row[arm], words[arm % 4])
+
+
+@kernel
+def find_pulled(number: IntArray) -> IntArray:
+    """List the trials that pull the arm at all, without branches."""
+    trials = np.empty(number.size, dtype=np.int64)
+    size = 0
+    for t in range(number.size):
+        trials[size] = t
+        size += number[t] > 0
+    return trials[:size]
+
+
+@kernel
+def _count_ones(word: np.uint64) -> np.uint64:
+    """Count the one bits of a word."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@kernel
+def _compare_bits(
+    words: Block, level: np.uint64, below: np.uint64, undecided: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """Compare 64 numbers with the level on four bit positions, the highest four of `level`; no branches."""
+    bit = np.uint64(1)
+    # All bits of a mask are that bit of the level.
+    first, second = np.uint64(0) - (level >> np.uint64(63)), np.uint64(0) - ((level >> np.uint64(62)) & bit)
+    third, fourth = np.uint64(0) - ((level >> np.uint64(61)) & bit), np.uint64(0) - ((level >> np.uint64(60)) & bit)
+    below |= undecided & ~words[0] & first
+    undecided &= ~(words[0] ^ first)
+    below |= undecided & ~words[1] & second
+    undecided &= ~(words[1] ^ second)
+    below |= undecided & ~words[2] & third
+    undecided &= ~(words[2] ^ third)
+    below |= undecided & ~words[3] & fourth
+    undecided &= ~(words[3] ^ fourth)
+    return below, undecided
+
+
+@kernel
+def _bernoulli_block(
+    key: WordArray, trial: np.uint64, substream: np.uint64, block: int, level: np.uint64, wanted: np.uint64
+) -> np.uint64:
+    """Draw up to 64 Bernoulli pulls at once: a wanted bit is 1 iff a uniform 64-bit number is below `level`.
+
+    The numbers are compared with the level from the highest bit down, all 64 together; four more bit positions are
+    drawn only while some of them still agree with the level on all higher bits, about seven words on average.
+    """
+    below, undecided = np.uint64(0), wanted
+    for group in range(16):
+        words = philox(key[0], key[1], np.uint64(block * 16 + group), substream, trial, np.uint64(0))
+        below, undecided = _compare_bits(words, level << np.uint64(4 * group), below, undecided)
+        # Below its last one bit the level has only zeros, and no number that got this far is below it.
+        if undecided == 0 or (group < 15 and level << np.uint64(4 * group + 4) == 0):
+            break
+    return below
+
+
+@kernel
+def add_bernoulli(pulls: Pulls, levels: WordArray, out: FloatArray) -> None:
+    """Add Bernoulli pulls, 1 with probability levels[t] / 2**64."""
+    for t in find_pulled(pulls.number):
+        first, stop = pulls.start[t], pulls.start[t] + pulls.number[t]
+        total = np.uint64(0)
+        for block in range(first // 64, (stop + 63) // 64):
+            low, high = max(first - 64 * block, 0), min(stop - 64 * block, 64)
+            mask = (_ALL >> np.uint64(64 - high)) & (_ALL << np.uint64(low))
+            total += _count_ones(_bernoulli_block(pulls.key, pulls.trials[t], pulls.substream, block, levels[t], mask))
+        out[t] += total

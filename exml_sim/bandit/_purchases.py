@@ -71,6 +71,18 @@ def count_pulls(arms: IntArray, number: IntArray, pulls: IntArray) -> None:
 
 
 @kernel
+def count_fewest(mask: BoolArray) -> int:
+    """Count the marked arms of the trial that has the fewest."""
+    fewest = mask.shape[1]
+    for t in range(mask.shape[0]):
+        number = 0
+        for arm in range(mask.shape[1]):
+            number += mask[t, arm]
+        fewest = min(fewest, number)
+    return int(fewest)
+
+
+@kernel
 def mark_listed(arms: IntArray, mask: BoolArray) -> None:
     """Mark the listed arms of every trial; -1 stands for no arm."""
     for t in range(arms.shape[0]):

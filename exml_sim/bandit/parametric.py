@@ -25,11 +25,10 @@ from exml_sim.bandit._arms import (
     ExponentialArm,
     GaussianArm,
     JointArm,
-    Pulls,
     RandomMeanArm,
     StudentArm,
 )
-from exml_sim.bandit._binomial import add_purchases, add_some, build_tables, find_next_size
+from exml_sim.bandit._binomial import Pulls, add_purchases, add_some, build_tables, find_next_size
 from exml_sim.bandit._evidence import Evidence, ParametricEvidence
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
@@ -320,15 +319,13 @@ class ParametricState(ArmState):
 @kernel
 def _average(sums: FloatArray, pulls: IntArray, steps: IntArray, wanted: BoolArray, out: FloatArray) -> bool:
     """Write the means of the wanted arms, +inf elsewhere; return False if a wanted arm has no pulls."""
+    missing = 0
     for t in range(out.shape[0]):
         for arm in range(out.shape[1]):
-            if not wanted[t, arm]:
-                out[t, arm] = np.inf
-            elif pulls[t, arm] == 0:
-                return False
-            else:
-                out[t, arm] = sums[t, arm] / (pulls[t, arm] * steps[arm])
-    return True
+            mean = sums[t, arm] / (pulls[t, arm] * steps[arm])
+            out[t, arm] = mean if wanted[t, arm] else np.inf
+            missing += wanted[t, arm] & (pulls[t, arm] == 0)
+    return missing == 0
 
 
 @kernel

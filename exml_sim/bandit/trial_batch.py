@@ -17,7 +17,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count
-from exml_sim.bandit._purchases import count_pulls, mark_arms, share_among, share_money
+from exml_sim.bandit._purchases import count_fewest, count_pulls, mark_arms, share_among, share_money
 from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, group_equal, lowest
 from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.ledger import Ledger
@@ -320,7 +320,7 @@ class TrialBatch:
         The kept arms, best first, shape (trials, number).
         """
         active = self.active
-        most = int(active.sum(axis=1).min())
+        most = count_fewest(active)
         if not 1 <= check_count(number, "the number of arms to keep") <= most:
             raise ValueError(f"the number of arms to keep must be at most {most}, the active ones; got {number}")
 
@@ -336,7 +336,7 @@ class TrialBatch:
     def drop_worst(self) -> None:
         """Score the active arms and drop the worst one of every trial."""
         if self._record or not self.arms.has_exact_scores:
-            self.keep_best(int(self.active.sum(axis=1).min()) - 1)
+            self.keep_best(count_fewest(self.active) - 1)
             return
         scores, _ = self.score(lambda _: np.zeros((1, self.n_arms), dtype=np.bool_))
         worst = self.ties.pick_highest(np.where(self.active, scores.value, -np.inf))

@@ -12,7 +12,7 @@ import numpy as np
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.seeds import Seeds
+from exml_sim.strategies.base import mark_nothing
 
 #: The round of the generators that loops get; pulls read rounds 0 and 2, random means 1.
 _ROUND = 3
@@ -51,7 +51,7 @@ class PlainLoop:
     alignment = "sample"
     objective = "risk"
     ties = "random"
-    #: A loop knows one trial only.
+    #: Trials that run together: every pull of one trial costs time in proportion to all of them.
     block = 1
 
     def __init__(self, loop: Callable[[Any, Fraction, np.random.Generator], int]) -> None:
@@ -68,22 +68,23 @@ class PlainLoop:
         return budget
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Run the loop of every trial."""
-        if batch.ledger.trials != 1 or batch.ties.trials.size != 1:
-            raise ValueError("a plain loop runs one trial at a time: choose mode 'monte_carlo' and block=1")
+        """Run the loop of every trial, one after the other."""
+        if batch.ties.trials.size != batch.ledger.trials:
+            raise ValueError("a plain loop needs trials of its own: choose mode 'monte_carlo'")
+        return np.array([[self._run_trial(batch, trial)] for trial in range(batch.ledger.trials)], dtype=np.int64)
+
+    def _run_trial(self, batch: TrialBatch, trial: int) -> int:
         everyone = batch.active
 
         def pull(arm: int, times: int = 1) -> float:
             pulls = np.zeros_like(batch.pulls)
-            pulls[0, arm] = times
+            pulls[trial, arm] = times
             batch.buy_pulls(pulls, fresh=True)
             batch.active = pulls > 0
-            scores, _ = batch.score(lambda s: np.zeros(s.value.shape, dtype=np.bool_), fresh=True)
+            scores, _ = batch.score(mark_nothing, fresh=True)
             batch.active = everyone
-            return float(batch.arms.sign * scores.value[0, arm])
+            return float(batch.arms.sign * scores.value[trial, arm])
 
-        seeds = Seeds(batch.ties.key, batch.ties.trials)
-        counter = np.array([0, 0, seeds.trials[0], _ROUND], dtype=np.uint64)
-        rng = np.random.Generator(np.random.Philox(key=seeds.key, counter=counter))
-        given = batch.arms.means() if self._wants_means else pull
-        return np.array([[int(self.loop(given, batch.budget, rng))]], dtype=np.int64)
+        counter = np.array([0, 0, batch.ties.trials[trial], _ROUND], dtype=np.uint64)
+        rng = np.random.Generator(np.random.Philox(key=batch.ties.key, counter=counter))
+        return int(self.loop(batch.arms.means() if self._wants_means else pull, batch.budget, rng))

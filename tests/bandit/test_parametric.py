@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit._arms import Pulls, _add_bernoulli
-from exml_sim.bandit._binomial import find_thresholds
+from exml_sim.bandit._binomial import Pulls, add_bernoulli, find_thresholds
 from exml_sim.bandit.parametric import (
     BernoulliArm,
     BetaArm,
@@ -57,7 +56,7 @@ def test_pulls_of_random_means_match_the_slow_path(mean):
     for start, pulls in [(0, 140), (0, 1), (63, 2), (10, 54), (64, 64), (100, 37), (5, 0)]:
         out = np.zeros(3)
         span = Pulls(seeds.key, seeds.trials, np.uint64(1), np.full(3, start), np.full(3, pulls))
-        _add_bernoulli(span, np.full(3, int(Fraction(mean) * 2**64), dtype=np.uint64), out)
+        add_bernoulli(span, np.full(3, int(Fraction(mean) * 2**64), dtype=np.uint64), out)
         assert out.tolist() == [sum(line[start : start + pulls]) for line in slow]
 
 

@@ -91,9 +91,12 @@ def run_page(page: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tup
     return files, "".join(run_command(command, capsys) for command in commands)
 
 
+PAGES_OF_POOLS = ("ward.toml", "arms.toml", "sweep.toml", "check_it.py")
+
+
 def test_own_strategies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files, output = run_page(read("how-to/own-strategies.md"), folder, capsys)
-    assert set(files) == {"my_rules.py", "final.toml", "ward.toml", "arms.toml", "sweep.toml", "check_it.py"}
+    assert set(files) == {"my_rules.py", "final.toml", "my_loop.py", "loop.toml", *PAGES_OF_POOLS}
     assert sum(bool(line.strip()) for line in files["my_rules.py"].splitlines()) <= 25
     assert "union (plug-in)" in output
     assert "Final(share=0.25) needs" in output

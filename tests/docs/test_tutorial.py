@@ -68,10 +68,11 @@ def test_coming_from_bandits(
     page = read("tutorial/coming-from-bandits.md")
     for name, text in find_files(page).items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    (code,) = [block for _, block in find_blocks(page, "python")]
+    code, loop = [block for _, block in find_blocks(page, "python")]
     assert len([row for row in code.splitlines() if row]) <= 8
     names: dict[str, Any] = {}
     exec(code, names)
+    exec(loop, names)
     assert (tmp_path / "strategies.pdf").read_bytes().startswith(b"%PDF")
     texts = names["result"].plot().figure.legends[0].get_texts()
     assert len([text for text in texts if ":" in text.get_text()]) == 3, "bounds of three strategies"

@@ -8,6 +8,7 @@ import pytest
 from exml_sim import ParametricPool
 from exml_sim.bandit.ledger import Overspend
 from exml_sim.engine import Study, run
+from exml_sim.seeds import Seeds
 from exml_sim.strategies import PlainLoop
 from tests.bandit.losses import LossPool
 from tests.testing.foreign import two_stage
@@ -40,6 +41,9 @@ def test_a_loop_sees_the_pulls_that_a_strategy_sees(pool, loop):
     again = pool.explore_many(PlainLoop(loop), 60, [7, 3], seed=3, block=5)
     assert (ours.pulls == theirs.pulls).all()
     assert (theirs.spent_units == 60).all()
+    together, selected = pool.run(loop, 60, Seeds.of(3, range(4)), record=True)
+    assert selected[:, 0].tolist() == theirs.selected[:4, 0].tolist()
+    assert together.ledger.spent_units.tolist() == [60] * 4
     assert again.selected[:, 0].tolist() == theirs.selected[[7, 3], 0].tolist()
     tied = pool.explore_many("uniform_allocation", 60, 200, seed=4).selected != ours.selected
     same = (ours.selected == theirs.selected).mean()
