@@ -1,6 +1,7 @@
 """The race: noise loses, all is spent, price decides between equals, rows are shared, nothing unpaid is read."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -275,6 +276,49 @@ def test_the_opening_is_affordable_and_leaves_rows_of_the_leader(costs, money, r
     assert opened * sum(compared) <= money
     spare = money - max(compared) * rows
     assert opened * sum(compared) <= money / 2 or opened * (sum(compared) - max(compared)) <= spare
+
+
+def sweep_small_tables(runs):
+    """Explore small tables of signals, noise and constant columns; return how often the model lost rows."""
+    lost = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        rows = int(rng.integers(20, 80))
+        y = rng.integers(0, 2, rows)
+        signals = y[:, None] * rng.choice([0.0, 1.0, 3.0], 3) + rng.normal(size=(rows, 3))
+        values = {"a": signals[:, 0], "b": signals[:, 1], "c": signals[:, 2], "same": np.ones(rows)}
+        costs = dict(zip(values, rng.choice([1, 2, 5], 4).tolist(), strict=True))
+        budget = int(rng.integers(10, 3 * rows))
+        model = ExMLClassifier(budget=budget, explore="always", model="kernel", hidden="never", random_state=seed)
+        table = SimpleNamespace(X=rng.normal(size=(rows, 1)), y=y)
+        if refusal := refused(model, table, ArrayOracle(values, costs)):
+            assert "smallest budget" in refusal
+            continue
+        record = model.records_[-1]
+        if record.selection and record.selection.subsets and record.selection.subsets.rounds:
+            winner = list(record.selection.subsets.rounds[-1].chosen)
+            lost += len(record.rows) < model.bought_[winner].all(axis=0).sum()
+    return lost
+
+
+def test_left_over_money_never_takes_rows_from_the_model(monkeypatch):
+    """A further candidate is bought for all rows of the winner or not at all."""
+    assert sweep_small_tables(40) == 0
+
+    def extend(self, selected):
+        """Planted error: buy a row of another candidate and add it."""
+        others = [arm for arm in self._arms if arm not in selected and self._left >= self._price((arm,))]
+        if others:
+            self._buy(others[:1], self._rows_of(others[:1]) + 1)
+        return (*selected, *others[:1]), []
+
+    monkeypatch.setattr(SubsetSelection, "_extend", extend)
+    assert sweep_small_tables(40) > 0
+
+
+@pytest.mark.long
+def test_left_over_money_never_takes_rows_in_a_thousand_runs():
+    assert sweep_small_tables(1000) == 0
 
 
 @settings(max_examples=15)
