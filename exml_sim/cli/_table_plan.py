@@ -15,9 +15,18 @@ from exml_sim.classifier._journal import Journal
 from exml_sim.classifier.acquisition import AskTell
 from exml_sim.classifier.budget_plan import BudgetPlan, check_value, plan_budget
 from exml_sim.classifier.estimator import BaseExMLClassifier
-from exml_sim.cli._columns import Offer, Roles, assign_roles, parse_names, parse_offer, read_costs
 from exml_sim.cli._explore_files import JOURNAL
-from exml_sim.cli._tables import Table, parse_na_values, read_table
+from exml_sim.cli._tables import (
+    Offer,
+    Roles,
+    Table,
+    assign_roles,
+    parse_na_values,
+    parse_names,
+    parse_offer,
+    read_costs,
+    read_table,
+)
 from exml_sim.cli.explore import read_problem
 from exml_sim.money import CandidateCost, exact_cost
 

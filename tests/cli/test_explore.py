@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli._columns import parse_offer
 from exml_sim.cli._explore_files import FILES
+from exml_sim.cli._tables import parse_offer
 from exml_sim.datasets import make_synthetic
 
 
