@@ -404,22 +404,15 @@ def cross_validate(
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if len(records) == 1:
             fitter = LatentLayers(parameters, n_classes, rng, None if groups is None else groups[inside])
-            parts = _predict_initial(fitter, first, y, inside, outside, parameters.initial_theta)
+            model: Any = fitter.fit_initial(first.points[inside], y[inside], parameters.initial_theta).model
+            f = model.outputs(first.points[outside])
+            best, kept = decide(f, model.noise, model.theta)
+            parts = best, kept, f[:, -1] * model.noise[best]
         else:
             fitter = LatentLayers(parameters, n_classes, rng, groups)
             parts = _predict_augmented(fitter, records, y, inside, outside, parameters)
         winner[outside], accepted[outside], rate[outside] = parts
     return NestedPredictions(winner, accepted, rate)
-
-
-def _predict_initial(
-    fitter: LatentLayers, first: LayerRecord, y: IntArray, inside: IntArray, outside: IntArray, theta: float | None
-) -> tuple[IntArray, BoolArray, FloatArray]:
-    """Fit the initial layer to the rows inside, and predict those outside."""
-    fitted = fitter.fit_initial(first.points[inside], y[inside], theta)
-    f, model = fitted.model.outputs(first.points[outside]), fitted.model
-    winner, accepted = decide(f, model.noise, model.theta)  # type: ignore[union-attr]
-    return winner, accepted, f[:, -1] * model.noise[winner]  # type: ignore[union-attr]
 
 
 def _predict_augmented(
@@ -430,13 +423,7 @@ def _predict_augmented(
     outside: IntArray,
     parameters: Parameters,
 ) -> tuple[IntArray, BoolArray, FloatArray]:
-    """Fit the second layer without the rows outside, and predict these; the first predicts them out of fold.
-
-    Parameters
-    ----------
-    inside, outside
-        Places among the rows of the last layer.
-    """
+    """Fit the second layer to the places inside, and predict those outside; the first predicts them out of fold."""
     first, last = records[0].fitted, records[-1]
     rows = last.rows[inside]
     second = fitter.fit_augmented(last.points[inside], y[rows], rows, None, first)
