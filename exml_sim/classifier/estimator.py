@@ -374,7 +374,7 @@ class BaseExMLClassifier:
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         acquisition = AcquisitionManager(oracle, len(rows), self.budget_)
-        acquisition.buy_owned()
+        acquisition.buy_earlier()
         given = None if groups is None else encode_groups(groups, len(rows))
         apart = join_groups(given, group_duplicates(rows, codes))
         first = fit_initial_record(rows, codes, n_classes, parameters, rng, apart)
