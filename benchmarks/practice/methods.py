@@ -214,9 +214,16 @@ def pilot_with_own_model(task: Situation, seed: int) -> Prediction:
     return explore(task, seed, [name], budget=money)
 
 
+def explore_with_known_share(task: Situation, seed: int) -> Prediction:
+    """Fit ExMLClassifier to all candidates with the share of a hidden class as large as a known one."""
+    return explore(task, seed, hidden_share=1.0 / (task.known + 1))
+
+
 #: Methods by name; those of single candidates are added by situation.
 METHODS: dict[str, Method] = {
     DEFAULTS: explore,
+    "defaults, never a hidden class": lambda task, seed: explore(task, seed, hidden="never"),
+    "defaults, always a full one": explore_with_known_share,
     "own model, all candidates": own_model_on_all,
     "pilot, own model": pilot_with_own_model,
     "forest, all candidates": on_all(finish_forest),

@@ -2,7 +2,7 @@
 
 The first line describes the run (parameters, and a digest of the table). Every further line is a value, or a row that
 cannot be measured, with a checksum. A run with more money or candidates that continues a finished one describes itself
-in a further line. The values before it are owned. A killed run leaves whole lines and at most one torn end, which the
+in a further line, and keeps the values before it. A killed run leaves whole lines and at most one torn end, which the
 next run cuts off.
 """
 
@@ -54,7 +54,7 @@ class Journal:
         Numbers of every pair of candidate and row.
     lost
         Pairs that cannot be measured.
-    owned
+    earlier
         Pairs that an earlier run bought, which this one continues.
     """
 
@@ -62,7 +62,7 @@ class Journal:
     path: Path | None = None
     values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
     lost: set[Key] = field(default_factory=set)
-    owned: set[Key] = field(default_factory=set)
+    earlier: set[Key] = field(default_factory=set)
     _is_new: bool = False
 
     @classmethod
@@ -79,7 +79,7 @@ class Journal:
             before = journal._read(path)
             if before is not None and top_up and before != journal.run:
                 journal._check_same_table(before, path)
-                journal.owned, journal._is_new = set(journal.values), True
+                journal.earlier, journal._is_new = set(journal.values), True
             elif before is not None:
                 journal._check_run(before, path)
         return journal
@@ -177,7 +177,7 @@ class Journal:
         if record.pop("checksum") != _checksum(record):
             raise ValueError("another checksum")
         if "continued" in record:
-            self.owned = set(self.values)
+            self.earlier = set(self.values)
             return dict(record["continued"])
         key = str(record["candidate"]), int(record["row"])
         if record.get("lost"):

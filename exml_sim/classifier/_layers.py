@@ -10,7 +10,6 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.classifier import constants
-from exml_sim.classifier._groups import group_duplicates, join_groups, keep_together
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._latent_class import LatentFit, LatentModel, fit_em, mix_labels
 from exml_sim.classifier._parameters import Parameters
@@ -19,6 +18,9 @@ from exml_sim.classifier._probability_models import (
     ProbabilityModel,
     StackedModel,
     brier,
+    group_duplicates,
+    join_groups,
+    keep_together,
     make_estimator_fitter,
     make_fitter,
     make_forest_fitter,

@@ -19,7 +19,7 @@ from exml_sim._internal.encoding import MISSING, Encodings
 from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim._internal.validation import check_alike, counted
 from exml_sim.classifier import constants
-from exml_sim.classifier._groups import group_duplicates
+from exml_sim.classifier._probability_models import group_duplicates
 from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.evaluation import Diagnostic

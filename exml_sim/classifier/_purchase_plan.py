@@ -38,6 +38,8 @@ class PurchasePlan:
         Of a fixed-confidence strategy, otherwise None.
     further_layers
         Number of layers after the first exploration.
+    fees
+        Names of fees, their amounts, and whether they are paid per row.
     """
 
     rows: int
@@ -49,6 +51,7 @@ class PurchasePlan:
     selects_subsets: bool
     confidence: float | None
     further_layers: int
+    fees: tuple[tuple[str, Fraction, bool], ...] = ()
 
     @property
     def first_rows(self) -> int:
@@ -115,4 +118,5 @@ def plan_purchase(
         parameters.selects_subsets,
         getattr(strategy, "confidence", None),
         max(0, parameters.max_stages - 2),
+        tuple((fee.name, fee.amount, fee.is_per_row) for fee in tariff.fees),
     )

@@ -92,10 +92,10 @@ class AcquisitionManager:
         self.purchases: list[Acquisition] = []
         self._values: list[FloatArray | None] = [None] * len(self.names)
 
-    def buy_owned(self) -> None:
+    def buy_earlier(self) -> None:
         """Book the values that an earlier run of the oracle bought: they are paid from the budget first."""
-        owned: Mapping[str, IntArray] = getattr(self._oracle, "owned", {})
-        wanted = {self.names.index(name): rows for name, rows in owned.items()}
+        earlier: Mapping[str, IntArray] = getattr(self._oracle, "earlier", {})
+        wanted = {self.names.index(name): rows for name, rows in earlier.items()}
         if wanted and (money := self.price_all(wanted)) > self.ledger.budget:
             raise ValueError(
                 f"values for {show(money)} are bought already: a budget to continue must be larger, got "
@@ -251,9 +251,9 @@ class RecordedOracle:
         return getattr(self._source, "encodings", {})
 
     @property
-    def owned(self) -> dict[str, IntArray]:
+    def earlier(self) -> dict[str, IntArray]:
         """Rows by candidate that an earlier run bought."""
-        rows = {name: sorted(row for owner, row in self._journal.owned if owner == name) for name in self.names}
+        rows = {name: sorted(row for owner, row in self._journal.earlier if owner == name) for name in self.names}
         return {name: np.array(places, dtype=np.int64) for name, places in rows.items() if places}
 
     @property
@@ -338,7 +338,7 @@ class AskTell:
     about
         Further plain values that identify the run, for instance names of columns.
     top_up
-        Continue a finished run of the journal with a larger budget or further candidates. What it bought is owned, and
+        Continue a finished run of the journal with a larger budget or further candidates. What it bought is kept, and
         its money counts.
 
     Examples

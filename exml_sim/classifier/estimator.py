@@ -22,7 +22,6 @@ from exml_sim._internal.encoding import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
 from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Watch, make_ask
-from exml_sim.classifier._groups import encode_groups, group_duplicates, join_groups
 from exml_sim.classifier._growth import (
     Assessment,
     Grower,
@@ -35,7 +34,6 @@ from exml_sim.classifier._growth import (
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
 from exml_sim.classifier._layout import Columns, Layout
-from exml_sim.classifier._nested import cross_validate
 from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
 from exml_sim.classifier._preflight import (
     check_memory,
@@ -45,11 +43,12 @@ from exml_sim.classifier._preflight import (
     diagnose_labels,
     raise_errors,
 )
+from exml_sim.classifier._probability_models import encode_groups, group_duplicates, join_groups
 from exml_sim.classifier._saved import SavedModel, load, save
 from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import PAPER_THETAS
-from exml_sim.classifier.evaluation import Evaluation, evaluate
+from exml_sim.classifier.evaluation import Evaluation, cross_validate, evaluate
 from exml_sim.classifier.report import render_report
 from exml_sim.money import Money, exact, exact_cost
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
@@ -375,7 +374,7 @@ class BaseExMLClassifier:
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         acquisition = AcquisitionManager(oracle, len(rows), self.budget_)
-        acquisition.buy_owned()
+        acquisition.buy_earlier()
         given = None if groups is None else encode_groups(groups, len(rows))
         apart = join_groups(given, group_duplicates(rows, codes))
         first = fit_initial_record(rows, codes, n_classes, parameters, rng, apart)

@@ -1,6 +1,6 @@
 """Evaluate a fitted classifier on out-of-fold predictions, next to simpler models, and list diagnostics.
 
-Every row is predicted by models fitted without it: by nested cross-validation (`exml_sim.classifier._nested`), or, for
+Every row is predicted by models fitted without it: by nested cross-validation, or, for
 rejection models and cascades of more than two layers, by the folds that also chose theta, which is optimistic. Metrics
 are about observed labels. Their intervals are those of Clopper and Pearson, with 2 rows counted as one after nested
 cross-validation. What is said about the truth holds under both readings, with and without a hidden class.
@@ -15,15 +15,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.selection_report import sign_test
 from exml_sim.classifier import constants
+from exml_sim.classifier._latent_class import decide
+from exml_sim.classifier._layers import FittedLayer, LatentLayers
+from exml_sim.classifier._parameters import Parameters
+from exml_sim.classifier._probability_models import (
+    StackedModel,
+    draw_folds,
+    group_duplicates,
+    join_groups,
+    normalise,
+    scale_odds,
+)
 
 if TYPE_CHECKING:
     from exml_sim.classifier._growth import LayerRecord
     from exml_sim.classifier._latent_class import LabelNoise, LatentFit
-    from exml_sim.classifier._nested import NestedPredictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +206,23 @@ class Evaluation:
         return asdict(self) | {"metrics": [metric.to_dict() for metric in self.metrics]}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NestedPredictions:
+    """Predictions of the last layer's rows by cascades fitted without them.
+
+    Attributes
+    ----------
+    winner, accepted
+        Best known class, and whether it is accepted, shape (n,).
+    hidden_label_rate
+        Probability that the row is hidden and carries the label of the winner, shape (n,).
+    """
+
+    winner: IntArray
+    accepted: BoolArray
+    hidden_label_rate: FloatArray
+
+
 def evaluate(
     records: Sequence[LayerRecord],
     y: IntArray,
@@ -348,3 +375,72 @@ def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[
         "is known"
     )
     return [Diagnostic("one_sided_noise_estimated", text, "warning", str(classes[at]))]
+
+
+def cross_validate(
+    records: Sequence[LayerRecord], y: IntArray, n_classes: int, parameters: Parameters, groups: IntArray | None = None
+) -> NestedPredictions | None:
+    """Cross-validate the last layer and the first one before it; None for rejection models and further layers.
+
+    Parameters
+    ----------
+    records
+        Layers of a run.
+    y
+        Class numbers of all rows.
+    groups
+        Group number of every row; None if all are apart.
+    """
+    first, last = records[0], records[-1]
+    if first.fitted.latent is None or len(records) > 2 or len(last.rows) < constants.MIN_NESTED_ROWS:
+        return None
+    n, rng = len(last.rows), np.random.default_rng(0)
+    own = join_groups(None if groups is None else groups[last.rows], group_duplicates(last.points, y[last.rows]))
+    if own is not None and len(np.unique(own)) < 2:
+        return None
+    fold = draw_folds(y[last.rows], own, constants.NESTED_FOLDS, rng)
+    winner, accepted, rate = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_), np.zeros(n)
+    for k in range(int(fold.max()) + 1):
+        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if len(records) == 1:
+            fitter = LatentLayers(parameters, n_classes, rng, None if groups is None else groups[inside])
+            model: Any = fitter.fit_initial(first.points[inside], y[inside], parameters.initial_theta).model
+            f = model.outputs(first.points[outside])
+            best, kept = decide(f, model.noise, model.theta)
+            parts = best, kept, f[:, -1] * model.noise[best]
+        else:
+            fitter = LatentLayers(parameters, n_classes, rng, groups)
+            parts = _predict_augmented(fitter, records, y, inside, outside, parameters)
+        winner[outside], accepted[outside], rate[outside] = parts
+    return NestedPredictions(winner, accepted, rate)
+
+
+def _predict_augmented(
+    fitter: LatentLayers,
+    records: Sequence[LayerRecord],
+    y: IntArray,
+    inside: IntArray,
+    outside: IntArray,
+    parameters: Parameters,
+) -> tuple[IntArray, BoolArray, FloatArray]:
+    """Fit the second layer to the places inside, and predict those outside; the first predicts them out of fold."""
+    first, last = records[0].fitted, records[-1]
+    rows = last.rows[inside]
+    second = fitter.fit_augmented(last.points[inside], y[rows], rows, None, first)
+    latent = first.latent.resize(second.latent.size)  # type: ignore[union-attr]
+    points, ahead = last.points[outside], latent.out_of_fold[last.rows[outside]]
+    stacked = second.model.probabilities  # type: ignore[union-attr]
+    assert isinstance(stacked, StackedModel)
+    own = scale_odds(normalise(stacked.second.predict(points)), stacked.odds[1])
+    f = (1.0 - stacked.weight) * ahead + stacked.weight * own
+    noise = second.model.noise  # type: ignore[union-attr]
+    winner, accepted = decide(f, noise, second.model.theta)
+    rate = f[:, -1] * noise[winner]
+    placed: FittedLayer | None = None
+    if parameters.cascade:
+        placed = fitter.place_first(first, second, y, rows)
+    if placed is not None:
+        early, certain = decide(ahead, latent.model.noise, placed.model.theta)
+        winner, accepted = np.where(certain, early, winner), accepted | certain
+        rate = np.where(certain, ahead[:, -1] * latent.model.noise[early], rate)
+    return np.asarray(winner, dtype=np.int64), np.asarray(accepted, dtype=np.bool_), np.asarray(rate)

@@ -18,9 +18,8 @@ from exml_sim.classifier._saved import SavedModel, save
 from exml_sim.classifier.budget_plan import LearningCurve
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict
-from exml_sim.cli._columns import Roles
 from exml_sim.cli._measurement_request import NAME as REQUEST
-from exml_sim.cli._tables import Table, write_atomically
+from exml_sim.cli._tables import Roles, Table, write_atomically
 
 JOURNAL = "journal.jsonl"
 #: Rows that the page suggests to inspect, and the probability of their labels below which it does.

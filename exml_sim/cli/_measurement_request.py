@@ -12,8 +12,7 @@ from exml_sim._internal.columns import CellError, Cells
 from exml_sim._internal.encoding import ColumnEncoding, Encodings
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier.acquisition import MeasurementRequest
-from exml_sim.cli._columns import Roles
-from exml_sim.cli._tables import Table, read_table, write_atomically
+from exml_sim.cli._tables import Roles, Table, read_table, write_atomically
 from exml_sim.money import show
 
 NAME = "to_measure.csv"

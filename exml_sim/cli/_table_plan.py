@@ -15,9 +15,18 @@ from exml_sim.classifier._journal import Journal
 from exml_sim.classifier.acquisition import AskTell
 from exml_sim.classifier.budget_plan import BudgetPlan, check_value, plan_budget
 from exml_sim.classifier.estimator import BaseExMLClassifier
-from exml_sim.cli._columns import Offer, Roles, assign_roles, parse_names, parse_offer, read_costs
 from exml_sim.cli._explore_files import JOURNAL
-from exml_sim.cli._tables import Table, parse_na_values, read_table
+from exml_sim.cli._tables import (
+    Offer,
+    Roles,
+    Table,
+    assign_roles,
+    parse_na_values,
+    parse_names,
+    parse_offer,
+    read_costs,
+    read_table,
+)
 from exml_sim.cli.explore import read_problem
 from exml_sim.money import CandidateCost, exact_cost
 
@@ -98,7 +107,7 @@ def _plan_explored(table: Table, folder: Path, label: str, worth: Mapping[str, A
     if again.journal.run != run:
         raise ValueError(f"{folder} is an exploration of another table, or of another label")
     journal = again.journal
-    journal.values, journal.lost, journal.owned = dict(recorded.values), set(recorded.lost), set(recorded.owned)
+    journal.values, journal.lost, journal.earlier = dict(recorded.values), set(recorded.lost), set(recorded.earlier)
     if again.ask() is not None or len(again.journal.values) > len(recorded.values):
         raise ValueError(f"{folder} is not finished: run the same exml explore command to continue it")
     if not model.explored_ or not model.selected_:

@@ -31,11 +31,19 @@ from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli import _options as options
-from exml_sim.cli._columns import Roles, assign_roles, parse_names, parse_offer, read_costs
 from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_target, write_results
 from exml_sim.cli._measurement_request import NAME as REQUEST
 from exml_sim.cli._measurement_request import FilledRequest, read_request, write_request
-from exml_sim.cli._tables import Table, parse_na_values, read_table
+from exml_sim.cli._tables import (
+    Roles,
+    Table,
+    assign_roles,
+    parse_na_values,
+    parse_names,
+    parse_offer,
+    read_costs,
+    read_table,
+)
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES

@@ -164,7 +164,7 @@ def measured(budget, names, journal, laboratory, rows, **options):
 
 
 def test_a_finished_purchase_is_topped_up_and_a_candidate_added(tmp_path):
-    """All values stay owned, nothing is asked for twice, and the budget counts what was spent before."""
+    """All values are kept, nothing is asked for twice, and the budget counts what was spent before."""
     rows, oracle, *_ = synthetic(per_class=50, angles=[10, 30, 90])
     laboratory = {name: oracle.query(name, np.arange(150)) for name in oracle.names}
     low, mid, high = oracle.names

@@ -168,13 +168,6 @@ def test_a_layer_that_is_not_worth_it_is_left_out_and_said_so():
     assert "layer 2 is good enough" in easy.fit(rows.X, rows.y, oracle).notes_[0].message
 
 
-def test_one_candidate_gets_all_the_money():
-    rows, oracle, *_ = synthetic(per_class=40, angles=[90])
-    model = ExMLClassifier.paper(budget=60).fit(rows.X, rows.y, oracle)
-    assert model.selected_ == ("90°",)
-    assert model.ledger_.spent == 60
-
-
 @pytest.mark.parametrize("strategy", ["uniform_allocation", "successive_accepts_rejects"])
 def test_top_two_candidates_in_one_layer(strategy):
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 20, 80, 90])

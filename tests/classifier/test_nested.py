@@ -5,9 +5,8 @@ import pytest
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.classifier import ExMLClassifier, _layers
-from exml_sim.classifier._groups import draw_folds, group_duplicates, join_groups
-from exml_sim.classifier._nested import NestedPredictions, cross_validate
-from exml_sim.classifier.evaluation import _read_both_ways
+from exml_sim.classifier._probability_models import draw_folds, group_duplicates, join_groups
+from exml_sim.classifier.evaluation import NestedPredictions, _read_both_ways, cross_validate
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import synthetic
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.practice import __main__ as command
+from benchmarks.practice.extremes import permute_candidates
 from benchmarks.practice.many import SOURCES, load_grouped
 from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE, choose_by_pilot, finish_tuned, tune_threshold
 from benchmarks.practice.results import COLUMNS, mean_with_error, render
@@ -120,6 +121,27 @@ def test_summaries_count():
     mean, error = mean_with_error({("a", "full", 0): 0.0, ("a", "full", 1): 0.0, ("b", "full", 0): 0.3})
     assert mean == pytest.approx(10.0)
     assert error > 5.0
+
+
+def test_figures_on_few_rows_have_an_error():
+    """A figure of 100 % on 20 rows does not contradict an accuracy of 95 %; one of 60 % on 200 rows does."""
+    interval = (0.85, 0.98)
+    assert command.contains(interval, 0.95, 1.0, 20)
+    assert not interval[0] <= 1.0 <= interval[1]
+    assert not command.contains(interval, 0.95, 0.6, 200)
+    # Without an interval of its own, Newcombe's condition is Wilson's interval.
+    low, high = 0.7438, 0.9654
+    inside = [command.contains((p, p), p, 0.9, 30) for p in (low - 0.01, low + 0.01, high - 0.01, high + 0.01)]
+    assert inside == [False, True, True, False]
+
+
+def test_permuted_candidates_keep_their_values_and_lose_the_labels():
+    task = draw_situation("iris", "none", 0)
+    noise = permute_candidates(task, 0)
+    for name, values in task.candidates.items():
+        assert not np.array_equal(noise.candidates[name], values)
+        np.testing.assert_array_equal(np.sort(noise.candidates[name], axis=0), np.sort(values, axis=0))
+    np.testing.assert_array_equal(noise.y, task.y)
 
 
 def test_the_quick_form(tmp_path, monkeypatch, capsys):

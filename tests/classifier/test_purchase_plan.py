@@ -38,3 +38,4 @@ def test_a_plan_without_the_expensive_candidate_says_so():
     assert plan.first_cost == plan.first_rows * 3.5 <= 50
     assert "(the cost of 90° exceeds the exploration budget)" in plan.text()
     assert model.fit(rows.X, rows.y, oracle).ledger_.pulls[0][3] == 0
+    assert ("unaffordable", "90°") in [(note.code, note.subject) for note in model.notes_]

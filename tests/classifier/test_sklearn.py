@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from exml_sim.classifier import AskTell, BaseExMLClassifier, ExMLClassifier
+from exml_sim.classifier import BaseExMLClassifier, ExMLClassifier
 from exml_sim.oracle import ArrayOracle, FrameOracle
 from tests.classifier.tasks import synthetic
 
@@ -234,21 +234,6 @@ def test_nothing_is_predicted_before_a_fit(kind):
     for ask in (model.predict, model.predict_proba, model.decision_function):
         with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
             ask(np.zeros((2, 2)))
-
-
-def test_the_estimator_is_the_explorer():
-    """The same purchases and the same bits, fitted at once or step by step."""
-    rows = synthetic()[0]
-    values = {c.name: c.values for c in rows.candidates}
-    found = []
-    for kind in (ExMLClassifier, BaseExMLClassifier):
-        model = kind(budget=200, hidden_label=3).fit(rows.X, rows.y, ArrayOracle(values))
-        run = AskTell(kind(budget=200, hidden_label=3), rows.X, rows.y, dict.fromkeys(values, 1))
-        while wanted := run.ask():
-            run.tell({name: values[name][places] for name, places in wanted.rows.items()})
-        found += [model.predict_proba(rows.X, values), run.model.predict_proba(rows.X, values)]
-        assert kind(budget=7).parameters()["budget"] == 7
-    assert all(np.array_equal(found[0], one) for one in found[1:])
 
 
 def test_rows_with_blank_bought_cells_are_predicted_by_the_observed_columns():

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier._rejection_model import (
-    Frame,
     ModelOptions,
-    apply_rejector,
-    fit_coefficients,
     fit_rejection_model,
 )
 from exml_sim.classifier._thresholds import (
@@ -134,29 +131,6 @@ def _judge(seed: int = 0) -> tuple[CrossValidatedVotes, np.ndarray, np.ndarray]:
         X,
         y,
     )
-
-
-def test_a_cross_validation_from_a_gram_matrix_is_the_same():
-    judge, X, y = _judge()
-    frame = Frame.of(X, ModelOptions())
-    gram = frame.cross(frame.points(X))
-    other = CrossValidatedVotes(gram, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1))
-    assert [judge.count(theta) for theta in (0.1, 0.3)] == [other.count(theta) for theta in (0.1, 0.3)]
-
-
-def test_every_row_is_judged_by_a_model_that_was_fitted_without_it():
-    """Against a fit on the other rows' own matrix, which is checked and solved by itself."""
-    judge, X, y = _judge()
-    options, theta = ModelOptions(C_h=0.1, C_g=0.1), 0.3
-    frame = Frame.of(X, options)
-    gram = frame.cross(frame.points(X))
-    accepted = np.zeros(len(y), dtype=bool)
-    for k in range(5):
-        outside = judge._fold == k
-        u, w = fit_coefficients(gram[np.ix_(~outside, ~outside)], y[~outside], 2, theta, options, 1e-5)
-        cross = gram[np.ix_(outside, ~outside)]
-        accepted[outside] = apply_rejector(cross @ u, cross @ w)[1]
-    assert np.array_equal(judge.accepted(theta), accepted)
 
 
 def test_counts_among_some_rows_and_among_the_others_add_up():

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.cli._columns import Offer, assign_roles, parse_names, parse_offer, read_costs
-from exml_sim.cli._tables import Table
+from exml_sim.cli._tables import Offer, Table, assign_roles, parse_names, parse_offer, read_costs
 
 HEADER = ("who", "age", "gene1", "gene2", "gene10", "ct, left", "odd*name", "y")
 TABLE = Table(Path("t.csv"), HEADER, (("",) * len(HEADER),), (2,))

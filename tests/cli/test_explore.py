@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli._columns import parse_offer
 from exml_sim.cli._explore_files import FILES
+from exml_sim.cli._tables import parse_offer
 from exml_sim.datasets import make_synthetic
 
 
@@ -136,6 +136,39 @@ def test_json_and_quiet(data, capsys):
         f"exml: {count} of 180 rows need a value of {name} for a prediction\n"
         for name, count in found["lacking"].items()
     )
+
+
+def test_a_finished_run_is_continued_with_more_money_candidates_and_fees(data, capsys):
+    """Costs with fees come from a file; --continue keeps all values and counts the money before."""
+    (data / "costs.csv").write_text("candidate,cost,setup,bundle,bundle_fee\nlow,1,10,visit,2\nhigh,1.2,,visit,2\n")
+    common = ("explore", "data.csv", *COMMON, "--out", "o")
+    code, out, _ = run(capsys, *common, "--costs", "costs.csv", "--budget", "250", "--dry-run")
+    assert code == 0
+    assert "set-up of low: 10 once\nbundle visit: 2 per row\n" in out
+    assert run(capsys, *common, "--costs", "costs.csv", "--budget", "250")[0] == 0
+    before = read(data / "o/purchases.csv")
+    fees = {line["arm"]: line["spent"] for line in read(data / "o/ledger.csv") if line["round"] == "1"}
+    assert fees["set-up of low"] == "10"
+    assert Fraction(fees["bundle visit"]) == 2 * len({line["line"] for line in before if line["round"] == "1"})
+    more = (*common, "--costs", "costs.csv", "--candidate", "mid=m1,m2:2.5", "--budget", "400")
+    code, _, err = run(capsys, *more)
+    assert (code, "choose another --out, --continue with more money" in err) == (2, True)
+    assert run(capsys, *more, "--continue")[0] == 0
+    after, ledger = read(data / "o/purchases.csv"), read(data / "o/ledger.csv")
+    keys = [{(line["candidate"], line["line"]) for line in table} for table in (before, after)]
+    assert keys[0] < keys[1]
+    assert {line["purpose"] for line in after} == {"earlier", "exploration"}
+    assert 250 < sum(Fraction(line["spent"]) for line in ledger) <= 400
+    assert sum(int(line["pulls"]) for line in ledger if line["arm"] == "set-up of low") == 1
+    for extra, message in [
+        (("--force", "--continue"), "--continue needs an earlier run in --out: --force starts anew"),
+        (("--continue", "--out", "p"), "--continue needs an earlier run in --out: there is no p/journal.jsonl"),
+    ]:
+        code, _, err = run(capsys, *more, *extra)
+        assert (code, message in err) == (2, True)
+    (data / "costs.csv").write_text("candidate,cost,bundle\nlow,1,visit\n")
+    code, _, err = run(capsys, *common, "--costs", "costs.csv", "--budget", "250", "--force")
+    assert (code, err) == (2, "exml: costs.csv, line 2: a bundle has a name and a fee above 0, got 'visit' and 0\n")
 
 
 def test_the_dry_run_plans_and_writes_nothing(data, capsys):
