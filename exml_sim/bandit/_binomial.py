@@ -40,7 +40,7 @@ class Pulls(NamedTuple):
     number: IntArray
 
 
-class Tables(NamedTuple):
+class InverseTables(NamedTuple):
     """Inverses of Binomial(n, p) for one n and several p.
 
     Attributes
@@ -99,7 +99,7 @@ def find_thresholds(n: int, level: int) -> tuple[int, list[int]]:
 
 
 @lru_cache(maxsize=_KEPT_SIZES)
-def build_tables(n: int, levels: tuple[int | None, ...]) -> Tables:
+def build_tables(n: int, levels: tuple[int | None, ...]) -> InverseTables:
     """Build the tables of purchases of n pulls, one for every different probability.
 
     Parameters
@@ -120,11 +120,13 @@ def build_tables(n: int, levels: tuple[int | None, ...]) -> Tables:
     )
     row = np.array([-1 if level is None else distinct.index(level) for level in levels], dtype=np.int64)
     lowest = np.array([low for low, _ in found], dtype=np.int64) - starts
-    return Tables(row, lowest, np.concatenate(arrays), ends.astype(np.int64), guide.astype(np.int64), np.uint64(shift))
+    return InverseTables(
+        row, lowest, np.concatenate(arrays), ends.astype(np.int64), guide.astype(np.int64), np.uint64(shift)
+    )
 
 
 @kernel
-def _invert(tables: Tables, row: int, word: np.uint64) -> int:
+def _invert(tables: InverseTables, row: int, word: np.uint64) -> int:
     """Return the successes of a purchase: the number of thresholds that the word reaches."""
     place = tables.guide[row, word >> tables.shift]
     while place < tables.ends[row] and word >= tables.steps[place]:
@@ -145,7 +147,13 @@ def find_next_size(pulls: IntArray, tabled: BoolArray, last: int) -> int:
 
 @kernel
 def add_purchases(
-    key: WordArray, trials: WordArray, had: IntArray, pulls: IntArray, size: int, tables: Tables, sums: FloatArray
+    key: WordArray,
+    trials: WordArray,
+    had: IntArray,
+    pulls: IntArray,
+    size: int,
+    tables: InverseTables,
+    sums: FloatArray,
 ) -> None:
     """Add the successes of all purchases of one size to `sums`; all arrays have the shape (trials, K).
 
@@ -173,7 +181,7 @@ def add_some(
     arms: IntArray,
     number: IntArray,
     size: int,
-    tables: Tables,
+    tables: InverseTables,
     sums: FloatArray,
 ) -> None:
     """Add the successes of the purchases of one size, of few arms per trial, to `sums` of shape (trials, K)."""

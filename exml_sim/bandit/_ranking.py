@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
 from exml_sim.bandit._ties import TieBreaker
 
 
@@ -122,6 +123,34 @@ def lowest(scores: Scores, number: int, tied: BoolArray | None = None, ties: Tie
     if tied is None or scores.resolution == 0.0 or not tied.any():
         return breaker.pick_several(scores.value, number)
     return breaker.order(*group_equal(scores, tied), number)[:, :number]
+
+
+@kernel
+def count_fewest(mask: BoolArray) -> int:
+    """Count the marked arms of the trial that has the fewest."""
+    fewest = mask.shape[1]
+    for t in range(mask.shape[0]):
+        number = 0
+        for arm in range(mask.shape[1]):
+            number += mask[t, arm]
+        fewest = min(fewest, number)
+    return int(fewest)
+
+
+@kernel
+def _mark_listed(arms: IntArray, mask: BoolArray) -> None:
+    """Mark the listed arms of every trial; -1 stands for no arm."""
+    for t in range(arms.shape[0]):
+        for j in range(arms.shape[1]):
+            if arms[t, j] >= 0:
+                mask[t, arms[t, j]] = True
+
+
+def mark_arms(arms: IntArray, n_arms: int) -> BoolArray:
+    """Mark the listed arms of every trial, shape (trials, n_arms); -1 stands for no arm."""
+    mask = np.zeros((arms.shape[0], n_arms), dtype=np.bool_)
+    _mark_listed(np.asarray(arms, dtype=np.int64), mask)
+    return mask
 
 
 def cut_unclear(scores: Scores, active: BoolArray, kept: BoolArray) -> BoolArray:

@@ -17,10 +17,9 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count
-from exml_sim.bandit._purchases import count_fewest, count_pulls, mark_arms, share_among, share_money
-from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, group_equal, lowest
+from exml_sim.bandit._ranking import Scores, any_arm, count_fewest, cut_unclear, group_equal, lowest, mark_arms
 from exml_sim.bandit._ties import TieBreaker
-from exml_sim.bandit.ledger import Ledger
+from exml_sim.bandit.ledger import Ledger, count_pulls, share_among, share_money
 from exml_sim.money import Money, Prices, exact
 
 if TYPE_CHECKING:

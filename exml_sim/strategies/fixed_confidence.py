@@ -14,8 +14,7 @@ import numpy as np
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count
 from exml_sim.bandit._evidence import Evidence
-from exml_sim.bandit._purchases import mark_arms
-from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest
+from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy

@@ -10,8 +10,7 @@ import numpy as np
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
 from exml_sim.bandit._evidence import Evidence
-from exml_sim.bandit._purchases import mark_arms
-from exml_sim.bandit._ranking import Scores
+from exml_sim.bandit._ranking import Scores, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched, mark_nothing
 from exml_sim.strategies.fixed_confidence import FixedConfidence, check_epsilon, undecided

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from exml_sim.bandit._binomial import Pulls, add_bernoulli
 from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
 from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
 from exml_sim.testing._properties import agrees
 from simulations._pool_bounds import value_at
-from tests.bandit.losses import LossPool
 
 ALARM = 1e-7
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}
@@ -141,16 +142,19 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
 
 
 def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
-    """The slow path: every trial alone, as a pool of known arms with the means that it drew."""
+    """The slow path: the pulls of every trial alone, with the means that it drew."""
     pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)], direction="minimise")
     batch = pool.explore_many("uniform_allocation", 30, 50, seed=4)
     success, regret = pool.outcomes(batch.seeds, batch.selected, "risk")
     for trial in range(50):
         seeds = Seeds.of(4, trial)
         means = [float(arm.means(seeds.key, seeds.trials, i + 1)[0]) for i, arm in enumerate(pool.arms)]
-        alone = LossPool.bernoulli(means)
-        selected = alone.explore("uniform_allocation", 30, seeds).selected
-        assert selected == batch.selected[trial, 0]
+        sums = np.zeros((3, 1))
+        for i, mean in enumerate(means):
+            pulls = Pulls(seeds.key, seeds.trials, np.uint64(i + 1), np.array([0]), np.array([10]))
+            add_bernoulli(pulls, np.array([int(Fraction(mean) * 2**64)], dtype=np.uint64), sums[i])
+        selected = batch.selected[trial, 0]
+        assert sums[selected] == sums.min()
         assert success[trial] == (means[selected] == min(means))
         assert regret[trial] == pytest.approx(means[selected] - min(means), abs=1e-15)
     study = Study.from_table(
