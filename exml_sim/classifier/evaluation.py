@@ -20,8 +20,6 @@ from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.selection_report import sign_test
 from exml_sim.classifier import constants
 from exml_sim.classifier._latent_class import decide
-from exml_sim.classifier._layers import FittedLayer, LatentLayers
-from exml_sim.classifier._parameters import Parameters
 from exml_sim.classifier._probability_models import (
     StackedModel,
     draw_folds,
@@ -34,6 +32,8 @@ from exml_sim.classifier._probability_models import (
 if TYPE_CHECKING:
     from exml_sim.classifier._growth import LayerRecord
     from exml_sim.classifier._latent_class import LabelNoise, LatentFit
+    from exml_sim.classifier._layers import FittedLayer, LatentLayers
+    from exml_sim.classifier._parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +391,8 @@ def cross_validate(
     groups
         Group number of every row; None if all are apart.
     """
+    from exml_sim.classifier._layers import LatentLayers
+
     first, last = records[0], records[-1]
     if first.fitted.latent is None or len(records) > 2 or len(last.rows) < constants.MIN_NESTED_ROWS:
         return None
