@@ -6,7 +6,7 @@ From Coquelicot Require Continuity.
 From Exml Require calibration registry.
 From Exml Require Import finite_probability concentration selection gram rademacher arm span bayes affine uniform_allocation.
 From Exml Require Import median_elimination median_elimination_arms registry_arms registry_models printed_form gradient_descent optimism.
-From Exml Require Import shared_rows pairs regret excess_risk sequential jeffreys pool witness witness_excess.
+From Exml Require Import shared_rows pairs gaps regret excess_risk sequential jeffreys pool witness witness_excess.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -203,6 +203,9 @@ Definition i_lemma_B := @lemma_B _ (gram_of_pool best) label_of theta 1 1 (pool_
 Notation M_1 := (arm.M theta 1 1).
 Definition M_pos : 0 < M_1 := uniform_allocation.M_pos Htheta one_pos one_pos.
 Definition diff i := @surr_diff theta 1 1 Htheta one_pos (pool i).
+Definition i_lemma_C_range := @lemma_C_range theta 1 1 Htheta one_pos one_pos arm_1 n sample n0.
+Definition i_lemma_C := @lemma_C theta 1 1 Htheta one_pos one_pos arm_1 (pool rival) 0 (fun t u _ _ _ => Rmax_r _ 0).
+Definition i_lemma_C_root := @lemma_C_root theta 1 1 Htheta one_pos one_pos arm_1 (pool rival).
 (** Two arms that see the same row. *)
 Definition diagonal_mass (z : bool * bool) : R := if z.1 == z.2 then / 2 else 0.
 Lemma diagonal_ge0 z : 0 <= diagonal_mass z. Proof. by rewrite /diagonal_mass; case: ifP; lra. Qed.
@@ -258,3 +261,9 @@ Lemma angles : 0 < / 4 <= / 2 /\ / 2 < PI / 2. Proof. by have := PI2_1; lra. Qed
 Definition i_substitution := @substitution (fun q => q) (/ 4) (/ 2) (proj1 angles) (proj2 angles) (fun q => Continuity.continuous_id q).
 Definition i_markov := @markov _ coin ind 1 id one_pos ind_ge0 (fun b (e : b) => Req_le _ _ (esym (congr1 ind e))).
 Definition i_loss_range := @loss_range theta 1 1 1 Htheta ltac:(rewrite Rabs_right; lra) ltac:(rewrite Rabs_right; lra).
+(** * Symmetrisation and contraction: two models that guess one label *)
+Lemma guess_bounded x : bnd (fun w : bool => ind (w == x)).
+Proof. by exists 1 => w; have := ind_range (w == x) => ?; apply: Rabs_le; lra. Qed.
+Lemma clipped : lip1 (fun u => Rmin u 1). Proof. exact: lip_min. Qed.
+Definition i_symmetrisation := @symmetrisation _ true _ coin (fun w x => ind (w == x)) guess_bounded n _ (bnd_const bool 0).
+Definition i_contraction := @contraction _ true n _ (fun i w => ind (w == sample i)) _ (bnd_const bool 0) (fun i => guess_bounded (sample i)) clipped.
