@@ -6,7 +6,7 @@ From Coquelicot Require Continuity.
 From Exml Require calibration registry.
 From Exml Require Import finite_probability concentration selection gram rademacher arm span bayes affine uniform_allocation.
 From Exml Require Import median_elimination median_elimination_arms registry_arms registry_models printed_form gradient_descent optimism.
-From Exml Require Import shared_rows pairs gaps regret excess_risk sequential jeffreys pool witness witness_excess.
+From Exml Require Import shared_rows pairs gaps median_gaps regret excess_risk sequential jeffreys pool witness witness_excess.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -223,6 +223,16 @@ Definition i_theorem_2_independent := @theorem_2_independent theta 1 1 Htheta on
   (diff (i := best)) (diff (i := rival)).
 Definition i_theorem_2_arbitrary := @theorem_2_arbitrary theta 1 1 Htheta one_pos one_pos arm_1 (pool rival) n M_1 n0 M_pos
   (diff (i := best)) (diff (i := rival)) _ (draws coin n) id id (fun f => erefl) (fun f => erefl).
+(** The arm [rival] is left out of the sum of the first round. *)
+Definition left_arms t : {set 'I_4} := if t == 0%N then [set rival] else set0.
+Lemma left_arms_few t : (t < median_elimination_arms.T (ordinal_finType 4))%N -> (#|left_arms t| < uphalf (alive_count (ordinal_finType 4) t))%N.
+Proof.
+rewrite pool_rounds /left_arms; case: t => [|[|t]] // _; first by rewrite cards1 /alive_count /= card_ord.
+by rewrite cards0 /alive_count /= card_ord.
+Qed.
+Definition i_theorem_4_a := @theorem_4_a theta 1 1 Htheta one_pos one_pos _ pool best B M_1 left_arms (pool_minimal H1) M_pos
+  (fun i => diff (i := i)) (first_round HB 0) (better_half best) (@better_half_sub _ best) (@better_half_card _ best) (@better_half_small _ best)
+  left_arms_few _ (draws coin (total B)) (pool_rows (B := B)) (fun t i f lt => prefix_of_draws coin true f lt).
 (** Two shared rows, one with each label. *)
 Definition row (j : 'I_2) : bool := j == ord0.
 Definition row_gram i := rows_gram (gram_of_pool i) row.
@@ -267,3 +277,7 @@ Proof. by exists 1 => w; have := ind_range (w == x) => ?; apply: Rabs_le; lra. Q
 Lemma clipped : lip1 (fun u => Rmin u 1). Proof. exact: lip_min. Qed.
 Definition i_symmetrisation := @symmetrisation _ true _ coin (fun w x => ind (w == x)) guess_bounded n _ (bnd_const bool 0).
 Definition i_contraction := @contraction _ true n _ (fun i w => ind (w == sample i)) _ (bnd_const bool 0) (fun i => guess_bounded (sample i)) clipped.
+Definition i_theorem_4_b := @theorem_4_b theta 1 1 Htheta one_pos one_pos _ pool best B M_1 left_arms (pool_minimal H1) M_pos
+  (fun i => diff (i := i)) (first_round HB 0) (better_half best) (@better_half_sub _ best) (@better_half_card _ best) (@better_half_small _ best)
+  left_arms_few _ (draws coin (total B)) (pool_rows (B := B)) (fun _ => / 100) (fun _ => Rlt_le _ _ hundredth)
+  (fun t i f lt => prefix_of_draws coin true f lt).
