@@ -6,7 +6,7 @@ From Coquelicot Require Continuity.
 From Exml Require calibration registry.
 From Exml Require Import finite_probability concentration selection gram rademacher arm span bayes affine uniform_allocation.
 From Exml Require Import median_elimination median_elimination_arms registry_arms registry_models printed_form gradient_descent optimism.
-From Exml Require Import shared_rows pairs gaps median_gaps regret excess_risk sequential jeffreys pool witness witness_excess.
+From Exml Require Import shared_rows pairs gaps median_gaps regret excess_risk sequential jeffreys launch_budget pool witness witness_excess.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -281,3 +281,9 @@ Definition i_theorem_4_b := @theorem_4_b theta 1 1 Htheta one_pos one_pos _ pool
   (fun i => diff (i := i)) (first_round HB 0) (better_half best) (@better_half_sub _ best) (@better_half_card _ best) (@better_half_small _ best)
   left_arms_few _ (draws coin (total B)) (pool_rows (B := B)) (fun _ => / 100) (fun _ => Rlt_le _ _ hundredth)
   (fun t i f lt => prefix_of_draws coin true f lt).
+(** * The launch budget *)
+Lemma small_root : / 8 + 1 * 1 / sqrt (INR (k + k)) <= 1 * 1 /\ / 8 + 1 * 1 / sqrt (INR (k + k)) <= 1 - 2 * theta.
+Proof. by have := root_inverse Hk; rewrite /theta; lra. Qed.
+Definition i_theorem_9 := @theorem_9 theta 1 1 (/ 8) _ x0 Htheta one_pos one_pos eighth_pos (proj1 small_root) (proj2 small_root).
+Definition i_every_regime := @every_regime 2 n ord0 _ best row_gram row_label theta 1 1 row_psd row_label_sq row_diag Htheta one_pos one_pos n0
+  row_choice row_choice_smallest.
