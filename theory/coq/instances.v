@@ -6,7 +6,7 @@ From Coquelicot Require Continuity.
 From Exml Require calibration registry.
 From Exml Require Import finite_probability concentration selection gram rademacher arm span bayes affine uniform_allocation.
 From Exml Require Import median_elimination median_elimination_arms registry_arms registry_models printed_form gradient_descent optimism.
-From Exml Require Import shared_rows pairs regret excess_risk sequential jeffreys pool witness witness_excess.
+From Exml Require Import shared_rows pairs gaps median_gaps regret excess_risk sequential jeffreys launch_budget pool witness witness_excess.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -203,6 +203,9 @@ Definition i_lemma_B := @lemma_B _ (gram_of_pool best) label_of theta 1 1 (pool_
 Notation M_1 := (arm.M theta 1 1).
 Definition M_pos : 0 < M_1 := uniform_allocation.M_pos Htheta one_pos one_pos.
 Definition diff i := @surr_diff theta 1 1 Htheta one_pos (pool i).
+Definition i_lemma_C_range := @lemma_C_range theta 1 1 Htheta one_pos one_pos arm_1 n sample n0.
+Definition i_lemma_C := @lemma_C theta 1 1 Htheta one_pos one_pos arm_1 (pool rival) 0 (fun t u _ _ _ => Rmax_r _ 0).
+Definition i_lemma_C_root := @lemma_C_root theta 1 1 Htheta one_pos one_pos arm_1 (pool rival).
 (** Two arms that see the same row. *)
 Definition diagonal_mass (z : bool * bool) : R := if z.1 == z.2 then / 2 else 0.
 Lemma diagonal_ge0 z : 0 <= diagonal_mass z. Proof. by rewrite /diagonal_mass; case: ifP; lra. Qed.
@@ -220,6 +223,16 @@ Definition i_theorem_2_independent := @theorem_2_independent theta 1 1 Htheta on
   (diff (i := best)) (diff (i := rival)).
 Definition i_theorem_2_arbitrary := @theorem_2_arbitrary theta 1 1 Htheta one_pos one_pos arm_1 (pool rival) n M_1 n0 M_pos
   (diff (i := best)) (diff (i := rival)) _ (draws coin n) id id (fun f => erefl) (fun f => erefl).
+(** The arm [rival] is left out of the sum of the first round. *)
+Definition left_arms t : {set 'I_4} := if t == 0%N then [set rival] else set0.
+Lemma left_arms_few t : (t < median_elimination_arms.T (ordinal_finType 4))%N -> (#|left_arms t| < uphalf (alive_count (ordinal_finType 4) t))%N.
+Proof.
+rewrite pool_rounds /left_arms; case: t => [|[|t]] // _; first by rewrite cards1 /alive_count /= card_ord.
+by rewrite cards0 /alive_count /= card_ord.
+Qed.
+Definition i_theorem_4_a := @theorem_4_a theta 1 1 Htheta one_pos one_pos _ pool best B M_1 left_arms (pool_minimal H1) M_pos
+  (fun i => diff (i := i)) (first_round HB 0) (better_half best) (@better_half_sub _ best) (@better_half_card _ best) (@better_half_small _ best)
+  left_arms_few _ (draws coin (total B)) (pool_rows (B := B)) (fun t i f lt => prefix_of_draws coin true f lt).
 (** Two shared rows, one with each label. *)
 Definition row (j : 'I_2) : bool := j == ord0.
 Definition row_gram i := rows_gram (gram_of_pool i) row.
@@ -258,3 +271,19 @@ Lemma angles : 0 < / 4 <= / 2 /\ / 2 < PI / 2. Proof. by have := PI2_1; lra. Qed
 Definition i_substitution := @substitution (fun q => q) (/ 4) (/ 2) (proj1 angles) (proj2 angles) (fun q => Continuity.continuous_id q).
 Definition i_markov := @markov _ coin ind 1 id one_pos ind_ge0 (fun b (e : b) => Req_le _ _ (esym (congr1 ind e))).
 Definition i_loss_range := @loss_range theta 1 1 1 Htheta ltac:(rewrite Rabs_right; lra) ltac:(rewrite Rabs_right; lra).
+(** * Symmetrisation and contraction: two models that guess one label *)
+Lemma guess_bounded x : bnd (fun w : bool => ind (w == x)).
+Proof. by exists 1 => w; have := ind_range (w == x) => ?; apply: Rabs_le; lra. Qed.
+Lemma clipped : lip1 (fun u => Rmin u 1). Proof. exact: lip_min. Qed.
+Definition i_symmetrisation := @symmetrisation _ true _ coin (fun w x => ind (w == x)) guess_bounded n _ (bnd_const bool 0).
+Definition i_contraction := @contraction _ true n _ (fun i w => ind (w == sample i)) _ (bnd_const bool 0) (fun i => guess_bounded (sample i)) clipped.
+Definition i_theorem_4_b := @theorem_4_b theta 1 1 Htheta one_pos one_pos _ pool best B M_1 left_arms (pool_minimal H1) M_pos
+  (fun i => diff (i := i)) (first_round HB 0) (better_half best) (@better_half_sub _ best) (@better_half_card _ best) (@better_half_small _ best)
+  left_arms_few _ (draws coin (total B)) (pool_rows (B := B)) (fun _ => / 100) (fun _ => Rlt_le _ _ hundredth)
+  (fun t i f lt => prefix_of_draws coin true f lt).
+(** * The launch budget *)
+Lemma small_root : / 8 + 1 * 1 / sqrt (INR (k + k)) <= 1 * 1 /\ / 8 + 1 * 1 / sqrt (INR (k + k)) <= 1 - 2 * theta.
+Proof. by have := root_inverse Hk; rewrite /theta; lra. Qed.
+Definition i_theorem_9 := @theorem_9 theta 1 1 (/ 8) _ x0 Htheta one_pos one_pos eighth_pos (proj1 small_root) (proj2 small_root).
+Definition i_every_regime := @every_regime 2 n ord0 _ best row_gram row_label theta 1 1 row_psd row_label_sq row_diag Htheta one_pos one_pos n0
+  row_choice row_choice_smallest.

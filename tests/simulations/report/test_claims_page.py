@@ -21,6 +21,8 @@ def test_every_claim_shows_its_coq_statement_and_its_counterexample() -> None:
         article = html.unescape(articles[claim.id])
         for name in (*claim.coq, *claim.corrected_coq):
             assert library[name]["statement"] in article
+            assert f"File theory/coq/{name.partition('.')[0]}.v" in article
+            assert f"An instance without hypotheses: {library[name]['instance']}." in article
         assert ("counterexample</dt>" in article) == (claim.expected == "refuted"), claim.id
         assert f"exml claims {claim.id}</code>" in article
         assert article.count("<math") >= 1 + bool(claim.corrected)
@@ -50,3 +52,10 @@ def test_the_graph_has_the_dependencies_of_the_library() -> None:
     assert places["lemma-1-i"] < places["thm-1"]
     assert text.count("<path") > 30
     assert str(draw_dependencies([get("quality-order")])) == ""
+
+
+def test_classical_steps_are_theorems_of_the_library() -> None:
+    steps = render_claims(all_claims()).split("Classical steps")[1].split("</ul>")[0]
+    names = re.findall(r"<code>([^<]+)</code>", steps)
+    assert len(names) == 5
+    assert set(names) <= read_library().keys()
