@@ -27,6 +27,7 @@ name = "table"
 strategies = ["uniform_allocation", "median_elimination", "successive_rejects", "ocba"]
 trials = 20
 pools = [{ kind = "table", file = "table.csv", target = "y", observed = ["x1", "x2"], candidates = CANDIDATES }]
+scores = [{ score = "objective", theta = 0.3 }]
 budgets = { per_arm = [10, 30] }
 """
 
