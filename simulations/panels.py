@@ -369,7 +369,7 @@ def find_needs(panel: Panel, target: float = TARGET) -> Needs:
 def name_strategy(label: str) -> str:
     """Return the name of a strategy for readers, from its name in studies and its options."""
     name, bracket, options = label.partition("(")
-    return STRATEGY_NAMES.get(name, name.replace("_", " ")) + (f" {bracket}{options}" if bracket else "")
+    return STRATEGY_NAMES.get(name, name.replace("_", " ")) + bracket + options
 
 
 def name_bound(version: str) -> str:

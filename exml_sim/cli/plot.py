@@ -94,6 +94,7 @@ def command(
     """
     from exml_sim._internal.progress import Elapsed
     from exml_sim._internal.spreadsheets import write_frame
+    from exml_sim._internal.threads import one_thread
     from exml_sim.engine.bound_context import describe_missing
     from exml_sim.engine.result import StudyResult
     from simulations.figures import style
@@ -103,6 +104,7 @@ def command(
     with (
         Elapsed("drawing", not as_json),
         StudyResult.open(store, plugins=plugins, trust=trust) as result,
+        one_thread("blas"),
         style.customise(width=width, font_size=font_size, font=font, style_file=style_file),
     ):
         missing = describe_missing(result.study)

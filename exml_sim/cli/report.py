@@ -31,6 +31,7 @@ def command(
 
     Example: exml report out/study.sqlite --out report.html
     """
+    from exml_sim._internal.threads import one_thread
     from exml_sim.engine.result import StudyResult
     from simulations._certification import read_certificates
     from simulations.report._comparison import make_comparison, render_comparison
@@ -38,7 +39,7 @@ def command(
     from simulations.report._render import render
 
     target = out or stores[0].parent / ("report.html" if len(stores) == 1 else "comparison.html")
-    with ExitStack() as stack:
+    with ExitStack() as stack, one_thread("blas"):
         results = [stack.enter_context(StudyResult.open(store, plugins=plugins, trust=trust)) for store in stores]
         if len(stores) > 1:
             comparison = make_comparison(results)

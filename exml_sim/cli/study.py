@@ -289,6 +289,7 @@ def _write_results(
     result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool, bounds: bool, report: bool
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
+    from exml_sim._internal.threads import one_thread
     from simulations._certification import read_certificates
     from simulations.panels import drop_bounds, keep_values, make_panels
 
@@ -296,7 +297,7 @@ def _write_results(
     panels = panels if bounds else drop_bounds(panels)
     if not panels:
         return {"cells": [], "findings": []}, f"{result!r}: no cell has results yet."
-    with keep_values(panels, out / "bounds.json", result.study.hash):
+    with one_thread("blas"), keep_values(panels, out / "bounds.json", result.study.hash):
         return _write_panels(result, panels, out, store, is_default, explain, report)
 
 

@@ -54,7 +54,15 @@ def finished(tmp_path_factory):
 def test_outputs_and_resume(tmp_path):
     first = call(tmp_path, "--quiet", "--n-jobs", "1")
     assert first.exit_code == 0, first.output
-    files = {"summary.csv", "failure_rate.png", "failure_rate.svg", "report.html", "study.toml", "study.sqlite"}
+    files = {
+        "summary.csv",
+        "failure_rate.png",
+        "failure_rate.svg",
+        "report.html",
+        "study.toml",
+        "study.sqlite",
+        "bounds.json",
+    }
     assert {file.name for file in tmp_path.iterdir()} == files
     summary = (tmp_path / "summary.csv").read_bytes()
     with Store.read(tmp_path / "study.sqlite") as store:
@@ -221,7 +229,7 @@ def test_another_store(tmp_path):
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     assert (tmp_path / "kept.sqlite").exists()
     assert not (tmp_path / "out" / "study.sqlite").exists()
-    assert "known distributions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "no bound covers" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("unseen_pictures")
