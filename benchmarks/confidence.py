@@ -141,7 +141,7 @@ def speed(trials: int) -> Iterator[Line]:
 
 
 def approximate(trials: int) -> Iterator[Line]:
-    """Coverage of all limits together, of the excess risk, and how often the statement is sure and wrong."""
+    """Coverage of all limits together, of the excess risk, and how often the statement is confident and wrong."""
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
         for rows in (16, 32, 64):
@@ -168,7 +168,7 @@ def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator
 
 
 def proven(trials: int, rows: int) -> Iterator[Line]:
-    """How often the best arm is ever excluded by a proof, at any of so many rows: held against delta."""
+    """How often the best arm is ever excluded by a proof, at any of that many rows: held against delta."""
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
         wrong = _excluded(pool, trials, rows, np.random.default_rng(1))
@@ -277,7 +277,7 @@ def later_rows(trials: int) -> Iterator[Line]:
 
 
 def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, bool]:
-    """Rows at the first look that proves the last candidate to be best, and whether it was excluded before."""
+    """Rows at the interim analysis that proves the last candidate best, and whether it was excluded before."""
     population = make_synthetic(300, angles=angles, rng=1000 + seed)
     order = np.random.default_rng(seed).permutation(len(population.y))
     y, bar = (population.y > 0).astype(np.int64), float(np.log((len(angles) - 1) / DELTA))
@@ -293,7 +293,7 @@ def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, boo
 
 
 def race(trials: int) -> Iterator[Line]:
-    """The race on the default pool against the smallest certified budget of uniform allocation at 5 %."""
+    """The subset selection on the default pool against the smallest certified budget of uniform allocation at 5 %."""
     from simulations import budget_vs_failure
     from simulations._certification import search_budget
 

@@ -1,7 +1,7 @@
 """Time and memory of the paper's tables: ``python -m benchmarks.reproduction [CONFIGURATIONS]``.
 
-Runs a few configurations of Table 1 (automatic protocol, hindsight) and Table 2 one after the other in this process and
-prints processor seconds per configuration, what 50 of them come to on two idle cores, and the peak memory of a worker.
+Runs a few configurations of Table 1 (automatic protocol, tuned on test data) and Table 2 one after the other in this
+process and prints processor seconds per configuration, what 50 of them take on two idle cores, and peak memory.
 Processor seconds count what other programs leave of the caches too, so they are an upper estimate on a busy machine.
 """
 

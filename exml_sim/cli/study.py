@@ -119,7 +119,8 @@ def command(
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         _copy_plugins(study, out)
         if shard is not None and not result.complete:
-            data, text = describe_store(result, path), f"Part {shard[0]} of {shard[1]} is in {path}. `exml merge` joins all parts."
+            text = f"Part {shard[0]} of {shard[1]} is in {path}. `exml merge` joins all parts."
+            data = describe_store(result, path)
         elif preset is not None:
             data, text = _write_bench(result, out, path)
         else:

@@ -1,4 +1,4 @@
-"""`exml bound`: the ladder, its conditions, bad input."""
+"""`exml bound`: the comparison of bounds, its conditions, bad input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.studies import features
 POINT = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2", "--budget")
 
 
-def test_the_ladder_is_that_of_the_theory(capsys) -> None:
+def test_the_comparison_is_that_of_the_theory(capsys) -> None:
     code, out, _ = call(capsys, "bound", *POINT, "16000", "--json")
     assert code == 0
     data = json.loads(out)
