@@ -60,9 +60,7 @@ def _describe(command: click.Command, path: str) -> list[str]:
     rows = [record for part in command.params if (record := part.get_help_record(context)) is not None]
     if rows:
         table = ["| option | meaning |", "|---|---|"]
-        table += [
-            f"| `{option.replace('|', chr(92) + '|')}` | {_escape(_join(meaning))} |" for option, meaning in rows
-        ]
+        table += [f"| `{option.replace('|', chr(92) + '|')}` | {_escape(_join(meaning))} |" for option, meaning in rows]
         described.append("\n".join(table))
     return described
 
