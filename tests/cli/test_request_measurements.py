@@ -61,9 +61,9 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-def fill(rows, sample=None, skip=()):
+def fill(rows, first=None, skip=()):
     """Write values into the blank cells of a request, of the first rows only if told so."""
-    for entry in rows[:sample]:
+    for entry in rows[:first]:
         row = int(entry["line"]) - 2
         assert entry["who"] == f"p{row}"
         assert Fraction(entry["cost"]) == PRICES[entry["candidate"]]
@@ -105,7 +105,7 @@ def test_round_by_round_it_is_the_run_on_the_full_table(place, capsys):
 def test_half_filled_requests_lose_nothing(place, capsys):
     measure(capsys)
     request = read("exml-out/to_measure.csv")
-    fill(request, some=5)
+    fill(request, first=5)
     code, out, err = measure(capsys)
     assert (code, err) == (0, "")
     lacking = request[5]
