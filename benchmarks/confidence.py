@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.held_out_tables import SOURCES, measured
+from benchmarks.held_out_tables import SOURCES, measure_coverage
 from benchmarks.textbook import kl_lucb, top_two_thompson
 from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
 from exml_sim.bandit._jackknife import half_widths
@@ -32,7 +32,7 @@ from theory.verdicts import judge
 DELTA = 0.05
 LEVEL = 1.0 - DELTA
 MEANS = [0.3] + [0.5] * 7
-SURE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
+FIXED_CONFIDENCE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 #: Angles of the candidates and the seed: the default pool and five generated ones, near-ties among them.
 POOLS = {
     "default": ((0, 2, 4, 6, 8, 10, 12, 90), 0),
@@ -73,14 +73,14 @@ def at_the_stop(trials: int) -> Iterator[Line]:
     """Failures at the stop on near-ties, where they are most likely: held against delta by verdicts."""
     for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
         pool = ParametricPool.bernoulli(means, direction="minimise")
-        for name in SURE:
+        for name in FIXED_CONFIDENCE:
             batch = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
             assert batch.confident is not None
             wrong = int((batch.failures([0]) & batch.confident).sum())
-            note = f"sure in {batch.confident.mean():.1%}, mean money {batch.spent_units.mean():,.0f}; "
+            note = f"confident in {batch.confident.mean():.1%}, mean money {batch.spent_units.mean():,.0f}; "
             note += judge(wrong, trials, DELTA).outcome
             yield Line(
-                f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
+                f"confident and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
                 wrong / trials,
                 DELTA,
                 note=note,
@@ -113,7 +113,7 @@ def easy_pools(trials: int) -> Iterator[Line]:
     budget = 400
     while hard.explore_many("uniform_allocation", budget, trials, n_jobs=2).failures([0]).mean() > DELTA:
         budget = int(budget * 1.1)
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         batch = easy.explore_many(by_name(name), 10**6, trials, n_jobs=2)
         note = f"fixed budget {budget}, failures {batch.failures([0]).mean():.4f}"
         yield Line(
@@ -128,7 +128,7 @@ def easy_pools(trials: int) -> Iterator[Line]:
 def speed(trials: int) -> Iterator[Line]:
     """Trials per second of two cores: per second of processor time, times two, so that other work does not count."""
     pool = ParametricPool.bernoulli(MEANS, direction="minimise")
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         rule = by_name(name)
         pool.explore_many(rule, 20_000, 64)
         rates = []
@@ -145,15 +145,15 @@ def approximate(trials: int) -> Iterator[Line]:
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
         for rows in (16, 32, 64):
-            held, wrong = _covered(pool, rows, trials, np.random.default_rng(rows))
-            yield Line(f"coverage of the approximate limits, {label}, {rows} rows", held, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}, {rows} rows", wrong, DELTA)
+            covered, wrong = _covered(pool, rows, trials, np.random.default_rng(rows))
+            yield Line(f"coverage of the approximate limits, {label}, {rows} rows", covered, 0.94, at_least=True)
+            yield Line(f"  confident and wrong, {label}, {rows} rows", wrong, DELTA)
 
 
 def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator) -> tuple[float, float]:
     risks = pool.risks
     drawn = rng.integers(0, pool.n_rows, (trials, rows))
-    held = wrong = 0
+    covered = wrong = 0
     for part in np.array_split(drawn, max(1, trials // 1000)):
         once = np.array([np.bincount(line, minlength=pool.n_rows) for line in part], dtype=np.int32)
         leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
@@ -162,9 +162,9 @@ def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator
         lower = result.value - half_widths(result, LEVEL)
         truth = risks[None] - risks[leader][:, None]
         other = np.arange(pool.n_arms) != leader[:, None]
-        held += int(np.all((lower <= truth + 1e-12) | ~other, axis=1).sum())
+        covered += int(np.all((lower <= truth + 1e-12) | ~other, axis=1).sum())
         wrong += int((np.all((lower > 0.0) | ~other, axis=1) & (truth.min(axis=1) < -1e-12)).sum())
-    return held / trials, wrong / trials
+    return covered / trials, wrong / trials
 
 
 def proven(trials: int, rows: int) -> Iterator[Line]:
@@ -224,24 +224,24 @@ def held_out(trials: int) -> Iterator[Line]:
     """
     for angles in ((10, 90), (70, 90), (30, 50)):
         for rows in (40, 80):
-            held, wrong = _held_out_covered(angles, rows, trials)
+            covered, wrong = _held_out_covered(angles, rows, trials)
             label = f"held-out losses, {angles[0]}/{angles[1]} degrees, {rows} rows"
-            yield Line(f"coverage of the approximate limit, {label}", held, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}", wrong, DELTA)
+            yield Line(f"coverage of the approximate limit, {label}", covered, 0.94, at_least=True)
+            yield Line(f"  confident and wrong, {label}", wrong, DELTA)
 
 
 def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[float, float]:
-    source, fresh = (make_synthetic(size, angles=angles, rng=seed) for size, seed in ((4000, 5), (700, 99)))
-    y, y_fresh = (source.y > 0).astype(np.int64), (fresh.y > 0).astype(np.int64)
+    source, new = (make_synthetic(size, angles=angles, rng=seed) for size, seed in ((4000, 5), (700, 99)))
+    y, y_new = (source.y > 0).astype(np.int64), (new.y > 0).astype(np.int64)
     rng, fit = np.random.default_rng(rows), KernelFitter()
     losses, risks = np.empty((trials, 2, rows)), np.empty((trials, 2))
     for trial in range(trials):
         drawn = rng.choice(len(y), rows, replace=False)
         for k in range(2):
-            points, others = (np.hstack([loss.X, loss.candidates[k].values]) for loss in (source, fresh))
-            model, held = fit(points[drawn], one_hot(y[drawn], 2))
-            losses[trial, k] = brier(normalise(held), y[drawn])
-            risks[trial, k] = brier(normalise(model.predict(others)), y_fresh).mean()
+            points, others = (np.hstack([table.X, table.candidates[k].values]) for table in (source, new))
+            model, out_of_fold = fit(points[drawn], one_hot(y[drawn], 2))
+            losses[trial, k] = brier(normalise(out_of_fold), y[drawn])
+            risks[trial, k] = brier(normalise(model.predict(others)), y_new).mean()
     truth = risks.mean(axis=0)
     held_up = wrong = 0
     for loss in losses:
@@ -257,10 +257,12 @@ def tables(trials: int) -> Iterator[Line]:
     """The same on tables; wine and exclusive were not looked at when the error was chosen."""
     for name in SOURCES:
         for rows in (40, 60):
-            result = measured(name, rows, trials, LEVEL)
+            result = measure_coverage(name, rows, trials, LEVEL)
             label = f"held-out losses, table {name}, {rows} rows"
             yield Line(f"coverage of the approximate limits, {label}", result.covered, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}", result.wrong, DELTA, note=f"sure in {result.confident:.1%}")
+            yield Line(
+                f"  confident and wrong, {label}", result.wrong, DELTA, note=f"confident in {result.confident:.1%}"
+            )
 
 
 def later_rows(trials: int) -> Iterator[Line]:
@@ -301,7 +303,7 @@ def race(trials: int) -> Iterator[Line]:
     budget = search_budget(study, study.cells()[0], DELTA).budget
     assert budget is not None
     practice = int(budget)
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         batch = pool.explore_many(by_name(name), 2048, trials)
         wrong = (batch.failures(pool.best_arms()) & batch.confident).mean()
         note = f"practice {practice}, mean {batch.spent_units.mean():.0f}, "
@@ -313,7 +315,9 @@ def race(trials: int) -> Iterator[Line]:
         tie = feature_pool(*POOLS[label])
         batch = tie.explore_many(by_name("successive_elimination"), 2048, trials)
         yield Line(
-            f"sure and wrong, racing, {label}", float((batch.failures(tie.best_arms()) & batch.confident).mean()), DELTA
+            f"confident and wrong, racing, {label}",
+            float((batch.failures(tie.best_arms()) & batch.confident).mean()),
+            DELTA,
         )
 
 

@@ -103,7 +103,9 @@ def main() -> None:
     with one_thread():
         for key, distribution, rows in cases(given.seeds):
             result[key].append(judged(distribution, *rows))
-    print("| known classes | first label | rows | runs | estimate | left open | true law | fair die | estimate |")
+    print(
+        "| known classes | first label | rows | runs | estimate | left open | true label noise | fair die | estimate |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for (known, name, rows), lines in sorted(result.items()):
         share, left_open, *accuracies = np.mean(lines, axis=0)

@@ -25,7 +25,7 @@ from exml_sim.strategies.ugap import UGapEb
 
 MEANS = [0.31, 0.37, 0.42, 0.44, 0.49, 0.53, 0.57, 0.62]
 BUDGET = 800
-ALARM = 1e-6
+FALSE_ALARM_RATE = 1e-6
 #: What is promised against the loop, for the rules whose rounds do not grow with the budget.
 PROMISED = 100.0
 
@@ -76,7 +76,7 @@ def line(pair: Pair, trials: int, looped: int, repeats: int) -> tuple[str, bool]
     sizes = repeats * trials, repeats * looped
     failed = sum(entry for _, entry in ours), sum(entry for _, entry in theirs)
     (low, high), (other_low, other_high) = (
-        clopper_pearson(times, number, 1.0 - ALARM / (2 * len(PAIRS)))
+        clopper_pearson(times, number, 1.0 - FALSE_ALARM_RATE / (2 * len(PAIRS)))
         for times, number in zip(failed, sizes, strict=True)
     )
     same = low <= other_high and other_low <= high

@@ -90,7 +90,7 @@ def test_the_pools_of_a_study_have_the_bounds_that_know_them(capsys, tmp_path) -
     assert len(pool) == len({cell.labels for cell in study.cells()})
     first = next(cell for cell in study.cells() if not isinstance(bounds_of(study, cell), str))
     kind, point = bounds_of(study, first)
-    line = next(bound for bound in pool if bound["strategy"] == first.labels[2] and bound["bounds"])
+    line = next(row for row in pool if row["strategy"] == first.labels[2] and row["bounds"])
     values = {bound["name"]: bound["value"] for bound in line["bounds"]}
     assert values["population"] == point.bound("population", kind, 60)
     assert "population, sharp" in values
