@@ -122,7 +122,7 @@ def mp_tighter_median(B: int, K: int, *point: mpmath.mpf) -> mpmath.mpf:
     return mpmath.log(sum(min(1, mp_crowd(n, mpmath.mpf(K - 1) / kept, *point)) for n, kept in rounds))
 
 
-def per_second(call: Callable[[], object], evaluations: int, repeats: int = 3) -> float:
+def count_per_second(call: Callable[[], object], evaluations: int, repeats: int = 3) -> float:
     """Evaluations per second of the fastest of a few calls."""
     best = float("inf")
     for _ in range(repeats):
@@ -147,8 +147,8 @@ def measure(count: int, scalar_count: int) -> list[Rate]:
     ):
         if not np.allclose(bound(*few, log=True), scalar_loop(loop, few), rtol=1e-9, atol=1e-9):
             raise AssertionError(f"{name}: the loop and the vectorised bound disagree")
-        fast = per_second(partial(bound, *columns, log=True), count)
-        rates.append(Rate(name, fast, per_second(partial(scalar_loop, loop, few), scalar_count, 1)))
+        fast = count_per_second(partial(bound, *columns, log=True), count)
+        rates.append(Rate(name, fast, count_per_second(partial(scalar_loop, loop, few), scalar_count, 1)))
     return rates
 
 

@@ -69,7 +69,7 @@ def feature_pool(angles: tuple[int, ...], seed: int) -> FeaturePool:
     return FeaturePool(make_synthetic(100, angles=angles, rng=seed), theta=0.1, ball=0.8)
 
 
-def at_the_stop(trials: int) -> Iterator[Line]:
+def count_failures_at_stop(trials: int) -> Iterator[Line]:
     """Failures at the stop on near-ties, where they are most likely: held against delta by verdicts."""
     for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
         pool = ParametricPool.bernoulli(means, direction="minimise")
@@ -87,7 +87,7 @@ def at_the_stop(trials: int) -> Iterator[Line]:
             )
 
 
-def against_textbook(trials: int, peers: int) -> Iterator[Line]:
+def compare_with_textbook(trials: int, peers: int) -> Iterator[Line]:
     """Mean money over that of the textbook rule on the same means."""
     pool = ParametricPool.bernoulli(MEANS, direction="minimise")
     rng = np.random.default_rng(0)
@@ -145,12 +145,12 @@ def approximate(trials: int) -> Iterator[Line]:
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
         for rows in (16, 32, 64):
-            covered, wrong = _covered(pool, rows, trials, np.random.default_rng(rows))
+            covered, wrong = _count_covered(pool, rows, trials, np.random.default_rng(rows))
             yield Line(f"coverage of the approximate limits, {label}, {rows} rows", covered, 0.94, at_least=True)
             yield Line(f"  confident and wrong, {label}, {rows} rows", wrong, DELTA)
 
 
-def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator) -> tuple[float, float]:
+def _count_covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator) -> tuple[float, float]:
     risks = pool.risks
     drawn = rng.integers(0, pool.n_rows, (trials, rows))
     covered = wrong = 0
@@ -171,12 +171,12 @@ def proven(trials: int, rows: int) -> Iterator[Line]:
     """How often the best arm is ever excluded by a proof, at any of that many rows: held against delta."""
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
-        wrong = _excluded(pool, trials, rows, np.random.default_rng(1))
+        wrong = _count_excluded(pool, trials, rows, np.random.default_rng(1))
         note = judge(wrong, trials, DELTA).outcome
         yield Line(f"best arm excluded by a proof at any of {rows} rows, {label}", wrong / trials, DELTA, note=note)
 
 
-def _excluded(pool: FeaturePool, trials: int, rows: int, rng: np.random.Generator) -> int:
+def _count_excluded(pool: FeaturePool, trials: int, rows: int, rng: np.random.Generator) -> int:
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
     best = pool.best_arms()[0]
     bar = np.log((pool.n_arms - 1) / DELTA)
@@ -217,20 +217,20 @@ def rows_for_a_proof(trials: int) -> Iterator[Line]:
             return
 
 
-def held_out(trials: int) -> Iterator[Line]:
+def measure_held_out(trials: int) -> Iterator[Line]:
     """Coverage of the paired limits of held-out losses, the chosen candidate being the one that scores best.
 
     The truth is the mean difference of the losses of models of as many rows on rows of their own.
     """
     for angles in ((10, 90), (70, 90), (30, 50)):
         for rows in (40, 80):
-            covered, wrong = _held_out_covered(angles, rows, trials)
+            covered, wrong = _count_held_out_covered(angles, rows, trials)
             label = f"held-out losses, {angles[0]}/{angles[1]} degrees, {rows} rows"
             yield Line(f"coverage of the approximate limit, {label}", covered, 0.94, at_least=True)
             yield Line(f"  confident and wrong, {label}", wrong, DELTA)
 
 
-def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[float, float]:
+def _count_held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[float, float]:
     source, new = (make_synthetic(size, angles=angles, rng=seed) for size, seed in ((4000, 5), (700, 99)))
     y, y_new = (source.y > 0).astype(np.int64), (new.y > 0).astype(np.int64)
     rng, fit = np.random.default_rng(rows), KernelFitter()
@@ -330,14 +330,14 @@ def main() -> None:
     share = 10 if given.quick else 1
     parts = {
         "speed": lambda: speed(40_960 // share),
-        "at_the_stop": lambda: at_the_stop(20_000 // share),
-        "against_textbook": lambda: against_textbook(4_096, 200 // share),
+        "at_the_stop": lambda: count_failures_at_stop(20_000 // share),
+        "against_textbook": lambda: compare_with_textbook(4_096, 200 // share),
         "easy_pools": lambda: easy_pools(10_000 // share),
         "race": lambda: race(2_000 // share),
         "rows_for_a_proof": lambda: rows_for_a_proof(200 // share),
         "approximate": lambda: approximate(20_000 // share),
         "proven": lambda: proven(20_000 // share, 256),
-        "held_out": lambda: held_out(1_000 // share),
+        "held_out": lambda: measure_held_out(1_000 // share),
         "tables": lambda: tables(2_000 // share),
         "later_rows": lambda: later_rows(30 // share),
     }

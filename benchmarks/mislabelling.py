@@ -43,7 +43,7 @@ FIRST_SEED = 100
 NONE = "none hidden"
 
 
-def drawn(task: Situation, rows: int, seed: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+def draw_rows(task: Situation, rows: int, seed: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
     """Random training rows with some candidates, their labels and true classes, and the test rows."""
     rng = np.random.default_rng([seed, 7])
     names = list(task.candidates)
@@ -66,7 +66,7 @@ def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[
                 for seed in range(FIRST_SEED, FIRST_SEED + seeds):
                     task = draw_situation(table, "full", seed, known, first)
                     for rows in ROWS:
-                        train, y, true, test = drawn(task, rows, seed)
+                        train, y, true, test = draw_rows(task, rows, seed)
                         if len(y) < rows or len(np.unique(y)) < known:
                             continue
                         name = "fair" if first == 1.0 / known else f"{first:.0%}"
@@ -77,7 +77,9 @@ def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[
                             yield (known, NONE, rows), uniform_noise(known), result
 
 
-def judged(distribution: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, truth: IntArray) -> list[float]:
+def judge_estimate(
+    distribution: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, truth: IntArray
+) -> list[float]:
     """Estimate, whether it is open, accuracies with the true distribution, the fair die, the estimate."""
     known = len(distribution)
     fit = make_fitter("mean", len(y), 0)
@@ -102,7 +104,7 @@ def main() -> None:
     result: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
     with one_thread():
         for key, distribution, rows in cases(given.seeds):
-            result[key].append(judged(distribution, *rows))
+            result[key].append(judge_estimate(distribution, *rows))
     print(
         "| known classes | first label | rows | runs | estimate | left open | true label noise | fair die | estimate |"
     )

@@ -118,7 +118,7 @@ def older(pool: FeaturePool, line: Line) -> int:
     return by_gaps(bound, line.delta, **given, kappa_lambda=pool.kappa * ball, kernel=kernel)
 
 
-def timed(pool: PopulationModel, line: Line, effort: Effort) -> tuple[int, float]:
+def time_run(pool: PopulationModel, line: Line, effort: Effort) -> tuple[int, float]:
     """The budget of one bound and the processor seconds of its search, the population's preparation included."""
     pool.cache.clear()
     start = time.process_time()
@@ -132,10 +132,10 @@ def show(line: Line, promises: Promises) -> str:
     known = known_pool(pool)
     affine = known.affine
     seen = practice(line)
-    parts = [line.name, f"{seen:,}", planned(known, line, seen, promises) if affine else "-"]
+    parts = [line.name, f"{seen:,}", plan_budget(known, line, seen, promises) if affine else "-"]
     found = {}
     for effort, most in (("quick", line.quick), ("sharp", line.sharp)):
-        budget, seconds = timed(known, line, effort)
+        budget, seconds = time_run(known, line, effort)
         found[effort] = budget
         parts.append(f"{budget:,} ({budget / seen:.1f}x, {seconds:.1f} s)")
         if most:
@@ -148,7 +148,7 @@ def show(line: Line, promises: Promises) -> str:
     return " | ".join([*parts, f"{older(pool, line):,}", f"{large_deviation_rate(known):.4f}" if affine else "-"])
 
 
-def planned(known: PopulationModel, line: Line, seen: int, promises: Promises) -> str:
+def plan_budget(known: PopulationModel, line: Line, seen: int, promises: Promises) -> str:
     """The planner's budget and its processor milliseconds, the first call apart, which loads scipy's functions."""
     planned_budget(known, 0.5, line.strategy)
     known.cache.clear()

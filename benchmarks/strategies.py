@@ -51,7 +51,7 @@ def rate(work: Callable[[int], object], trials: int, repeats: int) -> float:
     return trials / min(seconds)
 
 
-def looped_halving(trials: int) -> list[int]:
+def run_halving_loop(trials: int) -> list[int]:
     """The peer: median elimination on Bernoulli arms, one trial after the other."""
     rng = np.random.default_rng(0)
     selected = []
@@ -109,7 +109,7 @@ def measure(quick: bool) -> list[Rate]:
     table.append(
         Rate(
             "peer: MedianElimination in a Python loop, 1 thread",
-            rate(looped_halving, trials(10_000), repeats),
+            rate(run_halving_loop, trials(10_000), repeats),
         )
     )
     population = features()
