@@ -122,15 +122,13 @@ def write_needs(needs: Needs, target: float = TARGET) -> str:
         f"To miss the best candidate in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
         f"{float(needs.simulated):,.0f} in simulation"
     )
-    parts = [
-        f"{_whose(name)} {name_bound(name)} {budget:,} ({format_factor(needs.factor(name))}x)"
-        for name, budget in needs.bounds.items()
-        if budget is not None
-    ]
-    if not parts:
-        return f"{start}."
-    first, *rest = parts
-    return f"{start}; {', '.join([first.replace(' bound ', ' bound needs ', 1), *rest])}."
+    budgets = {name: budget for name, budget in needs.bounds.items() if budget is not None}
+    names = [name_bound(name) if "bound" in name_bound(name) else f"bound of {name_bound(name)}" for name in budgets]
+    values = [f"{budget:,} ({format_factor(needs.factor(name))}x)" for name, budget in budgets.items()]
+    parts = [f"{_whose(key)} {name} {value}" for key, name, value in zip(budgets, names, values, strict=True)]
+    if parts:
+        parts[0] = f"{_whose(next(iter(budgets)))} {names[0]} needs {values[0]}"
+    return f"{start}; {', '.join(parts)}." if parts else f"{start}."
 
 
 def _whose(version: str) -> str:
