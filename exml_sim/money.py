@@ -66,9 +66,55 @@ def exact(amount: Money, what: str = "amount") -> Fraction:
         ) from None
 
 
+class CandidateCost(Fraction):
+    """The exact cost of one value of a candidate, with the fees that come with it.
+
+    Parameters
+    ----------
+    value : Money
+        Cost of one value.
+    setup : Money
+        Fee that is paid once, with the first value.
+    bundle : str
+        Candidates of one bundle share `bundle_fee`, which is paid once per row, such as for a visit or a panel.
+    bundle_fee : Money
+        Fee of the bundle.
+
+    Examples
+    --------
+    >>> cost = CandidateCost("1.5", setup=100, bundle="visit", bundle_fee=20)
+    >>> cost == Fraction(3, 2), cost.setup, cost.bundle_fee
+    (True, Fraction(100, 1), Fraction(20, 1))
+    """
+
+    __slots__ = ("bundle", "bundle_fee", "setup")
+    setup: Fraction
+    bundle: str
+    bundle_fee: Fraction
+
+    def __new__(cls, value: Money, setup: Money = 0, bundle: str = "", bundle_fee: Money = 0) -> CandidateCost:
+        """Check and parse all amounts."""
+        cost = super().__new__(cls, exact(value, "cost"))
+        cost.setup, cost.bundle = exact(setup, "set-up fee"), bundle
+        cost.bundle_fee = exact(bundle_fee, "bundle fee")
+        if cost.setup < 0 or cost.bundle_fee < 0:
+            raise ValueError(f"fees must not be negative, got {shown(setup)} and {shown(bundle_fee)}")
+        if bool(bundle) != (cost.bundle_fee > 0):
+            raise ValueError(f"a bundle has a name and a fee above 0, got {bundle!r} and {shown(bundle_fee)}")
+        return cost
+
+    def __reduce__(self) -> tuple[type[CandidateCost], tuple[Money, ...]]:
+        """Copy with the fees."""
+        return CandidateCost, (Fraction(self), self.setup, self.bundle, self.bundle_fee)
+
+    def __deepcopy__(self, memo: object) -> CandidateCost:
+        """Return itself, which never changes."""
+        return self
+
+
 def exact_cost(amount: Money, what: str = "cost") -> Fraction:
-    """Parse a cost, which must be positive."""
-    cost = exact(amount, what)
+    """Parse a cost, which must be positive; fees that it has are kept."""
+    cost = amount if isinstance(amount, CandidateCost) else exact(amount, what)
     if cost <= 0:
         raise ValueError(f"{what} must be greater than 0, got {shown(amount)}")
     return cost

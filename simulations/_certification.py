@@ -4,7 +4,8 @@ The seed of the trials is one that nobody chose, a SHA-256 digest of pool, score
 run until the evidence that the failure probability is below delta reaches 1 / alpha, or until that is out of
 reach. The evidence is valid at every stop (`theory.verdicts.log_evidence_below`). A trial in which certificates of
 scores leave a decision open counts as a failure. Attempt j of a search has the error probability alpha / 2^j, so that
-all statements of the search together are wrong with probability at most alpha.
+all statements of the search together are wrong with probability at most alpha. A delta below `RARE` needs weighted
+trials (`simulations._rare_failures`).
 
 The confidence is that of a test, not of a proof. To try N specifications multiplies alpha by N, which is why alpha is
 small. The deterministic bounds of `theory` stand beside the certificate.
@@ -16,7 +17,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -38,6 +39,10 @@ from theory.verdicts import ROUNDING, log_evidence_below, upper_limit
 ALPHA = 1e-9
 #: Trials of an attempt after which it gives up, unless told otherwise.
 MAX_TRIALS = 400_000
+#: Failure probabilities below this are certified with weighted trials, 64 / delta of them at most.
+RARE, MAX_RARE_TRIALS = 1e-4, 64.0
+#: A search for a rare failure probability begins where it is near this part of delta, in a run of so many trials.
+RARE_RATE, RARE_SEARCH = 0.4, 4096
 #: Trials before the first analysis; later ones come when the number of trials has grown by an eighth.
 FIRST_ANALYSIS = 1000
 #: Expected failures at rate delta in a trial run that only chooses which budgets are attempted.
@@ -66,6 +71,8 @@ class Attempt:
         Trials in which certificates of scores left a decision open.
     certified
         Whether the evidence reached 1 / level.
+    estimate
+        Estimated failure probability, with four digits.
     """
 
     budget: str
@@ -75,6 +82,7 @@ class Attempt:
     failures: int
     uncertain: int
     certified: bool
+    estimate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,10 @@ class Certificate:
         Certified failure probability, and the probability that some certified attempt is wrong.
     attempts
         All attempts, in their order.
+    scope
+        How it was made: "budget" and "limit" are about one budget, "search" reports all attempts of a search.
+    max_trials
+        Trials after which an attempt gave up.
     version
         Version of exml-sim that ran the trials.
     """
@@ -97,6 +109,8 @@ class Certificate:
     delta: float
     alpha: float
     attempts: tuple[Attempt, ...]
+    scope: str
+    max_trials: int
     version: str = exml_sim.__version__
 
     @property
@@ -154,12 +168,19 @@ class Certificate:
 
 
 #: First entry of the file of a certificate; the number changes with its meaning.
-KIND = "exml-sim certificate 1"
+KIND = "exml-sim certificate 2"
 
 
 def _rate(attempt: Attempt) -> str:
     doubtful = f", {attempt.uncertain:,} of them uncertain" if attempt.uncertain else ""
-    return f"{attempt.failures:,} failures in {attempt.trials:,} trials{doubtful}"
+    rate = attempt.failures / attempt.trials
+    # Weighted trials, mostly of tilted components, fail more often than the strategy does.
+    weighted = f", weighted {attempt.estimate:.3g}" if attempt.estimate != _round(rate) else ""
+    return f"{attempt.failures:,} failures in {attempt.trials:,} trials{weighted}{doubtful}"
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def _checked(part: Any) -> Any:
@@ -178,25 +199,22 @@ def _checked(part: Any) -> Any:
 
 
 def certify_cell(
-    study: Study, cell: Cell, delta: float, alpha: float = ALPHA, *, max_trials: int = MAX_TRIALS, n_jobs: int = 1
+    study: Study, cell: Cell, delta: float, alpha: float = ALPHA, *, max_trials: int | None = None, n_jobs: int = 1
 ) -> Certificate:
     """Certify the failure probability of a cell of a study; parameters as in `certify`."""
-    _check_levels(delta=delta, alpha=alpha)
-    only = _only(study, cell)
-    only.check()
+    only, max_trials = _prepare(study, cell, delta, alpha, max_trials)
     attempt = _attempt(only, exact(cell.budget), delta, alpha, max_trials, n_jobs)
-    return Certificate(_describe(only), delta, alpha, (attempt,))
+    return Certificate(_describe(only), delta, alpha, (attempt,), "budget", max_trials)
 
 
 def bound_cell(study: Study, cell: Cell, trials: int = 50_000, alpha: float = ALPHA, *, n_jobs: int = 1) -> Certificate:
     """Certify an upper limit of the failure probability of a cell, after a fixed number of trials."""
-    _check_levels(alpha=alpha)
-    only, digest = _only(study, cell), _digest(_only(study, cell), cell.budget)
-    only.check()
+    only, trials = _prepare(study, cell, 0.5, alpha, trials)
+    digest = _digest(only, cell.budget)
     failures, uncertain = _count_failures(only, exact(cell.budget), digest, range(trials), n_jobs)
-    delta = upper_limit(failures, trials, alpha)
-    attempt = Attempt(show(exact(cell.budget)), alpha, digest, trials, failures, uncertain, delta < 1.0)
-    return Certificate(_describe(only), min(delta, math.nextafter(1.0, 0.0)), alpha, (attempt,))
+    delta, rate = upper_limit(failures, trials, alpha), _round(failures / trials)
+    attempt = Attempt(show(exact(cell.budget)), alpha, digest, trials, failures, uncertain, delta < 1.0, rate)
+    return Certificate(_describe(only), min(delta, math.nextafter(1.0, 0.0)), alpha, (attempt,), "limit", trials)
 
 
 def search_budget(
@@ -205,13 +223,15 @@ def search_budget(
     delta: float,
     alpha: float = ALPHA,
     *,
-    max_trials: int = MAX_TRIALS,
+    max_trials: int | None = None,
     n_jobs: int = 1,
     notify: Notify = lambda text: None,
 ) -> Certificate:
-    """Search for the smallest budget that can be certified for the pool and strategy of a cell."""
-    _check_levels(delta=delta, alpha=alpha)
-    only = _only(study, cell)
+    """Search for the smallest budget that can be certified for the pool and strategy of a cell.
+
+    With weighted trials the first certified budget ends the search, because an attempt takes half a minute.
+    """
+    only, max_trials = _prepare(study, cell, delta, alpha, max_trials)
     unit = sum(only.pool(only.cells()[0]).prices.exact_costs, Fraction(0))
     attempts: list[Attempt] = []
     pulls, failed = _first_guess(only, unit, delta, max_trials, n_jobs), {0}
@@ -221,48 +241,54 @@ def search_budget(
         attempts.append(_attempt(only, pulls * unit, delta, level, max_trials, n_jobs))
         if attempts[-1].certified:
             pulls -= 1
-            if not _is_affordable(only, pulls * unit):
+            if _is_weighted(only, delta) or not _is_affordable(only, pulls * unit):
                 break
         else:
             failed.add(pulls)
             if any(attempt.certified for attempt in attempts):
                 break
             pulls += max(1, pulls // 32)
-    return Certificate(_describe(only), delta, alpha, tuple(attempts))
+    return Certificate(_describe(only), delta, alpha, tuple(attempts), "search", max_trials)
 
 
 def replay(certificate: Certificate, plugins: Any = (), *, n_jobs: int = 1) -> list[str]:
-    """Run the certified attempts again; return what does not agree, nothing if the certificate holds."""
+    """Make a certificate again; return what does not agree, nothing if the certificate holds.
+
+    The whole of a search is repeated, so that attempts that failed cannot be left out.
+    """
     study = Study.from_table(dict(certificate.specification), plugins)
     if len(cells := study.cells()) != 1:
         return [f"the specification has {len(cells)} cells, and a certificate is about one"]
-    only, differences = _only(study, cells[0]), []
-    shares = math.fsum(attempt.level for attempt in certificate.attempts)
-    if shares > certificate.alpha:
-        differences.append(
-            f"the levels of the attempts add up to {shares:.3g}, more than alpha = {certificate.alpha:g}"
-        )
     if certificate.best is None:
-        differences.append("no attempt is certified")
-    for attempt in certificate.attempts:
-        if attempt.certified:
-            differences += _find_errors(only, attempt, certificate.delta, n_jobs)
+        return ["no attempt is certified"]
+    cell, given = cells[0], certificate.attempts
+    if certificate.scope != "search":
+        cell = replace(cell, budget=given[0].budget)
+    if digests := [attempt for attempt in given if attempt.digest != _digest(_only(study, cell), attempt.budget)]:
+        return [f"budget {attempt.budget}: the digest is another than {attempt.digest[:16]}" for attempt in digests]
+    how: dict[str, Any] = {"alpha": certificate.alpha, "n_jobs": n_jobs}
+    if certificate.scope == "limit":
+        again = bound_cell(study, cell, certificate.max_trials, **how)
+    else:
+        make = search_budget if certificate.scope == "search" else certify_cell
+        again = make(study, cell, certificate.delta, max_trials=certificate.max_trials, **how)
+    differences = [
+        f"budget {mine.budget}: the trials give {_describe_attempt(own)}, and the certificate says "
+        f"{_describe_attempt(mine)}"
+        for own, mine in zip(again.attempts, given, strict=False)
+        if own != mine
+    ]
+    if len(again.attempts) != len(given):
+        differences.append(f"there are {len(again.attempts)} attempts, and the certificate reports {len(given)}")
+    if again.delta != certificate.delta:
+        differences.append(f"the limit is {again.delta:.6g}, and the certificate says {certificate.delta:.6g}")
     return differences
 
 
-def _find_errors(only: Study, attempt: Attempt, delta: float, n_jobs: int) -> Iterator[str]:
-    """Yield what is wrong with a certified attempt."""
-    budget = attempt.budget
-    digest = _digest(only, budget)
-    if digest != attempt.digest:
-        yield f"budget {budget}: the digest is {digest[:16]}, and the certificate says {attempt.digest[:16]}"
-        return
-    if not _is_certified(attempt.failures, attempt.trials, delta, attempt.level):
-        yield f"budget {budget}: {_rate(attempt)} do not certify {delta:g} at level {attempt.level:.3g}"
-    failures, uncertain = _count_failures(only, exact(budget), digest, range(attempt.trials), n_jobs)
-    if (failures, uncertain) != (attempt.failures, attempt.uncertain):
-        again = _rate(replace(attempt, failures=failures, uncertain=uncertain))
-        yield f"budget {budget}: the trials give {again}, and the certificate says {_rate(attempt)}"
+def _describe_attempt(attempt: Attempt) -> str:
+    """Return everything that a replay compares."""
+    verdict = "certified" if attempt.certified else "not certified"
+    return f"{_rate(attempt)} at budget {attempt.budget}, {verdict} at level {attempt.level:.3g}"
 
 
 def read_certificates(folder: Path) -> list[Certificate]:
@@ -271,10 +297,32 @@ def read_certificates(folder: Path) -> list[Certificate]:
     return [Certificate.from_json(file.read_text(encoding="utf-8")) for file in files]
 
 
-def _check_levels(**levels: float) -> None:
-    for name, value in levels.items():
+def _prepare(study: Study, cell: Cell, delta: float, alpha: float, max_trials: int | None) -> tuple[Study, int]:
+    """Check what a certificate is asked for; return the study of the cell only, and the number of trials."""
+    for name, value in (("delta", delta), ("alpha", alpha)):
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be strictly between 0 and 1, got {value:g}")
+    only = _only(study, cell)
+    only.check()
+    weighted = _is_weighted(only, delta)
+    if max_trials is None:
+        max_trials = math.ceil(MAX_RARE_TRIALS / delta) if weighted else MAX_TRIALS
+    if max_trials * -math.log1p(-delta) < -math.log(alpha):
+        from simulations._rare_failures import find_obstacle
+
+        few = f"{max_trials:,} trials cannot certify {delta:g} at level {alpha:.3g}; allow more trials"
+        raise ValueError(f"{few}; trials can be weighted for {find_obstacle(only)} only" if delta < RARE else few)
+    return only, max_trials
+
+
+def _is_weighted(only: Study, delta: float) -> bool:
+    """Tell whether a failure probability is certified with weighted trials."""
+    if delta >= RARE:
+        return False
+    # Studies, figures and reports read certificates and need none of this.
+    from simulations._rare_failures import find_obstacle
+
+    return not find_obstacle(only)
 
 
 def _only(study: Study, cell: Cell) -> Study:
@@ -329,17 +377,24 @@ def _is_certified(failures: int, trials: int, delta: float, level: float) -> boo
 
 def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
     """Run trials until the budget is certified, or until that is out of reach."""
+    if _is_weighted(only, delta):
+        from simulations._rare_failures import run_trials
+
+        digest = _digest(only, budget)
+        done, weights, certified = run_trials(
+            only, budget, digest, delta, ROUNDING - math.log(level), max_trials, n_jobs
+        )
+        estimate = _round(float(weights.sum()) / done)
+        return Attempt(show(budget), level, digest, done, weights.size, 0, certified, estimate)
     digest, done, failures, uncertain = _digest(only, budget), 0, 0, 0
-    certified, hopeless = False, max_trials * -math.log1p(-delta) < -math.log(level)
+    certified = hopeless = False
     while not certified and not hopeless and done < max_trials:
         stop = min(max_trials, done + max(FIRST_ANALYSIS, done // 8))
         counts = _count_failures(only, budget, digest, range(done, stop), n_jobs)
         done, failures, uncertain = stop, failures + counts[0], uncertain + counts[1]
         certified = _is_certified(failures, done, delta, level)
         hopeless = _is_hopeless(failures, done, delta, level, max_trials)
-    if done == 0:
-        raise ValueError(f"{max_trials:,} trials cannot certify {delta:g} at level {level:.3g}; allow more trials")
-    return Attempt(show(budget), level, digest, done, failures, uncertain, certified)
+    return Attempt(show(budget), level, digest, done, failures, uncertain, certified, _round(failures / done))
 
 
 def _is_hopeless(failures: int, trials: int, delta: float, level: float, max_trials: int) -> bool:
@@ -355,12 +410,20 @@ def _is_hopeless(failures: int, trials: int, delta: float, level: float, max_tri
 def _first_guess(only: Study, unit: Fraction, delta: float, max_trials: int, n_jobs: int) -> int:
     """Find pulls per arm with a rate near delta, by a trial run that certifies nothing."""
     trials = range(min(math.ceil(SEARCH_FAILURES / delta), max_trials))
+    rare = None
+    if _is_weighted(only, delta):
+        from simulations._rare_failures import RareFailures
+
+        rare = RareFailures(only, plain=0.05)
 
     def fails(pulls: int) -> bool:
         budget = pulls * unit
         if not _is_affordable(only, budget):
             return True
         seed = hashlib.sha256(f"search {_digest(only, budget)}".encode()).hexdigest()
+        if rare is not None:
+            total = rare.find_weights(pulls, seed, range(RARE_SEARCH), n_jobs).sum()
+            return float(total) > RARE_RATE * delta * RARE_SEARCH
         return _count_failures(only, budget, seed, trials, n_jobs)[0] > delta * len(trials)
 
     high = 1

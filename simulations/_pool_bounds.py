@@ -8,9 +8,11 @@ reason instead of a `theory.BoundProblem`. Parametric arms have the bounds of `t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from weakref import WeakKeyDictionary
+
+from scipy.special import rel_entr
 
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
@@ -146,15 +148,37 @@ class ArmBound:
 
 
 def match_classical(pool: object, strategy: object) -> tuple[ArmBound, ...]:
-    """List the classical bounds that cover a strategy on a pool: independent arms at unit costs."""
+    """List the classical bounds that cover a strategy on a pool: independent arms at unit costs.
+
+    Lower bounds need random ties.
+    """
     named = _name_classical(strategy)
     if named is None or not isinstance(pool, ParametricPool) or any(cost != 1 for cost in pool.costs):
         return ()
     variances = [_find_variance(arm) for arm in pool.arms]
     if len(variances) < 2 or not all(variances):
         return ()
-    arms = SubGaussianArms(tuple(float(gap) for gap in pool.gaps), tuple(filter(None, variances)))
+    gaps = tuple(float(gap) for gap in pool.gaps)
+    arms = SubGaussianArms(gaps, tuple(filter(None, variances)))
+    if arms.best_count == 1 and getattr(strategy, "ties", "random") == "random":
+        best = pool.arms[gaps.index(0.0)]
+        others = [arm for arm, gap in zip(pool.arms, gaps, strict=True) if gap > 0]
+        pairs = [(_divergence(best, arm), _divergence(arm, best)) for arm in others]
+        known = () if any(math.isnan(sum(pair)) for pair in pairs) else tuple(pairs)
+        deviations = {float(arm.sd) if isinstance(arm, GaussianArm) else 0.0 for arm in pool.arms}
+        arms = replace(arms, divergences=known, deviation=min(deviations) if len(deviations) == 1 else 0.0)
     return tuple(ArmBound(bound, arms) for bound in find_bounds(named, arms))
+
+
+def _divergence(first: object, second: object) -> float:
+    """Return KL(first, second) of two Bernoulli or normal arms; NaN for others."""
+    if isinstance(first, BernoulliArm) and isinstance(second, BernoulliArm):
+        p, q = float(first.mean), float(second.mean)
+        return float(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
+    if isinstance(first, GaussianArm) and isinstance(second, GaussianArm):
+        ratio, gap = float(first.sd) / float(second.sd), float(first.mean) - float(second.mean)
+        return (ratio**2 - 1.0 + (gap / float(second.sd)) ** 2) / 2.0 - math.log(ratio)
+    return math.nan
 
 
 def _find_variance(arm: object) -> float:

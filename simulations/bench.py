@@ -41,7 +41,9 @@ def make_study(trials: int = TRIALS, *, seed: int = 0, arms: Sequence[int] = ARM
             "name": "bench of strategies",
             "trials": trials,
             "seed": seed,
-            "strategies": list(RULES.values()),
+            "strategies": [
+                {**({"name": rule} if isinstance(rule, str) else rule), "label": name} for name, rule in RULES.items()
+            ],
             "budgets": {"per_arm": [PER_ARM]},
             "pools": [
                 {
@@ -70,10 +72,9 @@ class Ranking:
 
 def rank_strategies(result: StudyResult) -> list[Ranking]:
     """Rank the strategies on every pool of the bench, in the order of the study."""
-    names = {spec.label: name for spec, name in zip(result.study.strategies, RULES, strict=True)}
     pools: dict[str, dict[str, CellSummary]] = {}
     for summary in result.summary():
-        pools.setdefault(summary.pool, {})[names[summary.strategy]] = summary
+        pools.setdefault(summary.pool, {})[summary.strategy] = summary
     return [Ranking(pool, cells, _find_best(result, cells)) for pool, cells in pools.items()]
 
 

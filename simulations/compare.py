@@ -21,7 +21,7 @@ from exml_sim.engine.result import CellSummary
 from exml_sim.money import Money, exact, show
 from simulations._pool_bounds import match_bounds, match_classical
 from simulations.figures import facets, style
-from simulations.panels import CONFIDENCE, Panel, arrange, make_panels, to_frame
+from simulations.panels import CONFIDENCE, Panel, arrange, make_panels, name_strategy, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,10 +140,11 @@ class Comparison:
         import matplotlib.pyplot as plt
 
         with style.context():
-            axes: Axes = plt.subplots(figsize=facets.SIZE, layout="constrained")[1]
+            picture, axes = plt.subplots(figsize=(facets.SIZE[0], facets.SIZE[1] + 0.6), layout="constrained")
             facets.draw(axes, panels, quantity=quantity, bounds=bounds, colours=colours)
-            facets.add_legend(axes.figure)
-        return axes
+            style.finish(picture, self.name)
+        drawn: Axes = axes
+        return drawn
 
 
 def compare(
@@ -211,7 +212,7 @@ def _name_strategies(strategies: Mapping[str, Strategy | str] | Iterable[Strateg
     if isinstance(strategies, Mapping):
         return {str(label): resolve_strategy(strategy) for label, strategy in strategies.items()}
     chosen = [resolve_strategy(strategy) for strategy in strategies]
-    labels = [StrategySpec.read(strategy).label.replace("_", " ") for strategy in chosen]
+    labels = [name_strategy(StrategySpec.read(strategy).label) for strategy in chosen]
     if len(set(labels)) < len(labels):
         raise ValueError(f"every strategy needs a label of its own, give a mapping; got {', '.join(labels)}")
     return dict(zip(labels, chosen, strict=True))
@@ -253,7 +254,7 @@ def _run_cell(
 
 def _make_panel(pool: Pool, strategy: Strategy, place: str, label: str, cells: Sequence[CellSummary]) -> Panel:
     """Put the cells of a strategy beside the bounds that cover it."""
-    name, known = label.replace(" ", "_"), match_classical(pool, strategy)
+    name, known = StrategySpec.read(strategy).label, match_classical(pool, strategy)
     panel = Panel(place, "", name, tuple(pool.names), tuple(cells), arm_bounds=known, label=label)
     bounds = match_bounds(pool, strategy, label, is_gaussian=False)
     if isinstance(bounds, str):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import theory
+from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations._certification import Certificate
@@ -23,7 +24,7 @@ from simulations._pool_bounds import ArmBound, bounds_of, match_classical
 from theory import BoundProblem
 from theory.classical import CLASSICAL
 from theory.paper import Strategy
-from theory.versions import VERSIONS
+from theory.versions import VERSIONS, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,15 @@ TARGET = 0.05
 CONFIDENCE = 0.99
 #: The probability that the verdicts of a whole study contain a false refutation.
 ALPHA = 1e-6
+#: Distance between two points of a bound's curve, as a factor of the budget: of a formula, which takes no time, and of
+#: other bounds.
+FORMULA_STEP, STEP = 1.05, 1.25
+
+#: Strategies whose names are not words.
+STRATEGY_NAMES = {
+    "eb_tc_epsilon": "EB-TC-ε", "kl_lucb": "KL-LUCB", "ocba": "OCBA", "shvar": "SHVar", "ucb_e": "UCB-E",
+    "ugap_eb": "UGapEb", "ugap_ec": "UGapEc",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +86,13 @@ class Panel:
     arm_bounds: tuple[ArmBound, ...] = ()
     label: str = ""
     certificates: tuple[Certificate, ...] = ()
-    #: Values of slow bounds at the budgets of the cells, see `keep_slow_values`.
-    slow_values: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
-    # Table, figure, report and findings all ask for required budgets, and each answer is a search.
-    _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    #: Values of bounds that are not a formula by version and budget, and required budgets by version and probability.
+    computed: dict[str, dict[str, float | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def title(self) -> str:
         """The strategy for readers."""
-        return self.label or self.strategy.replace("_", " ")
+        return self.label or name_strategy(self.strategy)
 
     @property
     def place(self) -> str:
@@ -98,7 +106,15 @@ class Panel:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Names of the bounds that apply, from the paper's to the sharpest, then the classical ones and plug-ins."""
+        """Names of the upper bounds that apply, from the paper's to the sharpest, then classical ones and plug-ins."""
+        return tuple(name for name in self._applying() if kind_of(name) == "upper")
+
+    @property
+    def lower_versions(self) -> tuple[str, ...]:
+        """Names of the lower bounds that apply: references to draw, which no strategy is judged by."""
+        return tuple(name for name in self._applying() if kind_of(name) == "lower")
+
+    def _applying(self) -> tuple[str, ...]:
         problem = self.problem
         own = () if problem is None else tuple(name for name in VERSIONS if not problem.declined(name, self.kind))
         return (*own, *(bound.name for bound in self.curves))
@@ -114,40 +130,88 @@ class Panel:
         if self.problem.costs is not None and budget.denominator != 1:
             # With costs, part of a unit may buy a row, and the bounds are defined for whole budgets only.
             return float("nan")
-        if not self.is_slow(version):
-            return float(self.problem.bound(version, self.kind, int(budget)))
-        key = f"{version} {int(budget)}"
-        if key not in self.slow_values:
-            self.slow_values[key] = float(self.problem.bound(version, self.kind, int(budget)))
-        return self.slow_values[key]
+        return float(self.values(version, np.array([int(budget)]))[0])
 
-    def values(self, version: str, budgets: NDArray[np.int64], *, log: bool = False) -> NDArray[np.float64]:
-        """Evaluate a bound, or its logarithm, at whole budgets."""
+    def values(self, version: str, budgets: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Evaluate a bound at whole budgets; what takes long is computed once."""
         curve = self._find_curve(version)
-        if curve is None and self.is_slow(version):
-            known = [self.slow_values.get(f"{version} {budget}") for budget in budgets]
-            if None not in known:
-                with np.errstate(divide="ignore"):
-                    return np.log(np.array(known, dtype=float)) if log else np.array(known, dtype=float)
-        if curve is None:
-            assert self.problem is not None
-            return np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, budgets, log=log)))
-        values = np.array([curve.at(int(budget)) for budget in np.atleast_1d(budgets)])
-        with np.errstate(divide="ignore"):
-            return np.log(values) if log else values
+        if curve is not None:
+            return np.array([curve.at(int(budget)) for budget in budgets])
+        assert self.problem is not None
+        if VERSIONS[version].formula:
+            return np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, budgets)))
+        known = self.computed.setdefault(version, {})
+        missing = [int(budget) for budget in budgets if str(budget) not in known]
+        if missing:
+            values = np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, np.array(missing))))
+            known |= dict(zip(map(str, missing), values.tolist(), strict=True))
+        return np.array([known[str(budget)] for budget in budgets], dtype=float)
 
     def required(self, version: str, delta: float) -> int | None:
         """Find the smallest budget whose bound is at most delta; None if there is none."""
-        if (version, delta) not in self._required:
-            curve = self._find_curve(version)
-            if curve is not None:
-                budget = curve.required(delta)
-            elif self.is_slow(version):
-                budget = self._search_cells(version, delta)
-            else:
-                budget = None if self.problem is None else self.problem.required(version, self.kind, delta)
-            self._required[version, delta] = budget
-        return self._required[version, delta]
+        known = self.computed.setdefault(f"{version} required", {})
+        if repr(delta) not in known:
+            known[repr(delta)] = self._search(version, delta)
+        budget = known[repr(delta)]
+        return None if budget is None else int(budget)
+
+    def _search(self, version: str, delta: float) -> int | None:
+        curve = self._find_curve(version)
+        if curve is not None:
+            return curve.required(delta)
+        if self.problem is None:
+            return None
+        budget = None if VERSIONS[version].formula else self._search_cells(version, delta)
+        if self.is_slow(version):
+            return budget
+        if budget is None:
+            return self.problem.required(version, self.kind, delta)
+        # The bound falls, and the cells of the study already enclose the answer.
+        low = max((int(b) for b, c in self._pairs() if b < budget and self.bound_at(version, c) > delta), default=0)
+        while budget - low > 1:
+            middle = (low + budget) // 2
+            low, budget = (low, middle) if self.values(version, np.array([middle]))[0] <= delta else (middle, budget)
+        return budget
+
+    def _pairs(self) -> Iterator[tuple[float, CellSummary]]:
+        return zip(self.budgets, self.cells, strict=True)
+
+    def curve(self, version: str, last: float, floor: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sample a bound for a picture, from where it is below 1 to a last budget, or until it is below a floor.
+
+        A lower bound is sampled from the first budget of the study on.
+
+        Parameters
+        ----------
+        version : str
+            Name of the bound.
+        last : float
+            Largest budget of the picture.
+        floor : float
+            Smallest probability of the picture.
+
+        Returns
+        -------
+        tuple of array
+            Budgets and values.
+        """
+        is_lower = version in self.lower_versions
+        start = math.ceil(min(self.budgets)) if is_lower else self.informative(version)
+        if start is None or start >= last:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        step = FORMULA_STEP if version in CLASSICAL or (version in VERSIONS and VERSIONS[version].formula) else STEP
+        number = max(round(math.log(last / start) / math.log(step)), 2)
+        budgets = np.unique(np.geomspace(start, last, number).astype(np.int64))
+        if self.is_slow(version):
+            whole = [int(budget) for budget in self.budgets if budget.is_integer()]
+            budgets = np.array([budget for budget in whole if start <= budget <= last], dtype=np.int64)
+        values = np.zeros(0)
+        for part in np.array_split(budgets, max(-(-len(budgets) // 4), 1)):
+            values = np.concatenate([values, self.values(version, part)])
+            if len(values) and values[-1] < floor:
+                break
+        shown = np.isfinite(values)
+        return budgets[: len(values)][shown], values[shown]
 
     def is_slow(self, version: str) -> bool:
         """Tell whether a value of a bound takes so long that only budgets of the study are evaluated.
@@ -156,13 +220,6 @@ class Panel:
         """
         data = None if self.problem is None else self.problem.data
         return version in VERSIONS and not VERSIONS[version].formula and not getattr(data, "affine", True)
-
-    def grid(self, version: str, budgets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return budgets for a curve: those given, or those of the study between them for a slow bound."""
-        if not self.is_slow(version) or not len(budgets):
-            return budgets
-        whole = [int(budget) for budget in self.budgets if float(budget).is_integer()]
-        return np.array([budget for budget in whole if budgets[0] <= budget <= budgets[-1]], dtype=np.int64)
 
     def _search_cells(self, version: str, delta: float) -> int | None:
         """Find the first budget of the study from which on a bound is at most delta."""
@@ -179,7 +236,7 @@ class Panel:
 
     def launch_budget(self, version: str) -> int | None:
         """Find the smallest budget that meets the launch condition; other bounds have none."""
-        if self._find_curve(version) is not None or self.problem is None:
+        if self.problem is None or version not in VERSIONS or not VERSIONS[version].formula:
             return None
         return self.problem.launch_budget(version, self.kind)
 
@@ -212,15 +269,17 @@ def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -
         own = tuple(certificate for certificate in certificates if certificate.concerns(study, cells[first]))
         panel = replace(panel, certificates=own)
         if isinstance(bounds, str):
-            panels.append(replace(panel, reason="" if panel.arm_bounds else bounds))
+            known = not study.missing_plugin(cells[first]) and isinstance(study.pool(cells[first]), ParametricPool)
+            reason = "no bound covers this strategy on these arms" if known else bounds
+            panels.append(replace(panel, reason="" if panel.arm_bounds else reason))
         else:
             panels.append(replace(panel, kind=bounds[0], problem=bounds[1]))
     return panels
 
 
 @contextmanager
-def keep_slow_values(panels: Sequence[Panel], file: Path, study: str) -> Iterator[None]:
-    """Read values of slow bounds from a file, and write those that are computed inside.
+def keep_values(panels: Sequence[Panel], file: Path, study: str) -> Iterator[None]:
+    """Read values of bounds that are not a formula from a file, and write those that are computed inside.
 
     The file belongs to one study and one version of the code of the bounds; any other is replaced.
 
@@ -233,8 +292,12 @@ def keep_slow_values(panels: Sequence[Panel], file: Path, study: str) -> Iterato
     study : str
         Hash of the study.
     """
-    slow = {f"{panel.place} {panel.strategy}": panel for panel in panels if any(map(panel.is_slow, panel.versions))}
-    if not slow:
+    costly = {
+        f"{panel.place} {panel.strategy}": panel
+        for panel in panels
+        if any(name in VERSIONS and not VERSIONS[name].formula for name in panel.versions)
+    }
+    if not costly:
         yield
         return
     root = Path(theory.__file__).parent
@@ -242,14 +305,16 @@ def keep_slow_values(panels: Sequence[Panel], file: Path, study: str) -> Iterato
     key = hashlib.sha256(study.encode() + sources).hexdigest()
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
-        values = stored["values"] if stored["key"] == key else {}
-        for name, panel in slow.items():
-            panel.slow_values.update({budget: float(value) for budget, value in values.get(name, {}).items()})
+        tables = stored["values"] if stored["key"] == key else {}
+        for name, panel in costly.items():
+            for version, values in tables.get(name, {}).items():
+                read = {str(at): None if value is None else float(value) for at, value in values.items()}
+                panel.computed.setdefault(version, {}).update(read)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass
     yield
-    computed = {name: panel.slow_values for name, panel in slow.items()}
-    file.write_text(json.dumps({"key": key, "values": computed}, indent=1), encoding="utf-8")
+    tables = {name: panel.computed for name, panel in costly.items()}
+    file.write_text(json.dumps({"key": key, "values": tables}, indent=1), encoding="utf-8")
 
 
 def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fraction | None:
@@ -299,6 +364,12 @@ def find_needs(panel: Panel, target: float = TARGET) -> Needs:
     """Find the required budgets of a panel."""
     by_bound = {name: panel.required(name, target) for name in panel.versions}
     return Needs(panel.title, needed_in_simulation(panel.cells, target), by_bound)
+
+
+def name_strategy(label: str) -> str:
+    """Return the name of a strategy for readers, from its name in studies and its options."""
+    name, bracket, options = label.partition("(")
+    return STRATEGY_NAMES.get(name, name.replace("_", " ")) + (f" {bracket}{options}" if bracket else "")
 
 
 def name_bound(version: str) -> str:

@@ -117,15 +117,17 @@ for number, module in enumerate(MODULES):
         commands = [("study", "bad.toml", "--out", "out", "--quiet"),
                     ("study", "bad.toml", "--out", "out", "--quiet", "--trust")]
         commands += [("plan", "bad.toml", "--trials", "10")] * (place != "verdict")
-        answers = [call(*command) for command in commands]
-        if number % 10 == 0 and place != "verdict":
+        # Every module in every place, by one command each; every fifth module by all of them.
+        chosen = commands if number % 5 == 0 else commands[number % len(commands):][:1]
+        answers = [call(*command) for command in chosen]
+        if number % 25 == 0 and place != "verdict":
             store_with(text, "")
             answers += read_all("bad.sqlite")
         for code, message in answers:
             calls += 1
             assert code == 2, (name, place, code, message)
             assert message and "\\n" not in message, (name, place, message)
-        if number % 10 == 0:
+        if number % 25 == 0:
             store_with(text, name)
             assert all(code in (0, 2) for code, _ in read_all("bad.sqlite"))
     assert call("study", "good.toml", "--strategy", name, "--out", "out", "--quiet")[0] == 2
@@ -150,7 +152,7 @@ def test_names_of_the_standard_library_are_refused_unseen(tmp_path: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout.split()[-3]) > 1000
+    assert int(done.stdout.split()[-3]) > 500
 
 
 def test_files_in_the_current_folder_do_not_run_in_place_of_ours(tmp_path: Path) -> None:

@@ -3,15 +3,24 @@
 Pulls of different arms are independent, and pulls of arm i are sub-Gaussian with variance proxy s_i^2: a range of width
 w has w^2 / 4 (Hoeffding), a normal distribution its variance. With n pulls each, an arm with gap D scores at least as
 well as the best one with probability at most exp(-n D^2 / (2 (s_i^2 + s_1^2))). Ties may be broken in any way.
+
+Lower bounds are about every strategy that treats arms alike: exchanging the distributions of two arms exchanges the
+probabilities of selecting them. Uniform allocation, successive rejects and halving with random ties do (Theorem 21 of
+docs/theorems.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
-__all__ = ["CLASSICAL", "ClassicalBound", "SubGaussianArms", "find_bounds"]
+__all__ = ["CLASSICAL", "ClassicalBound", "Kind", "SubGaussianArms", "exchange_exponent", "find_bounds"]
+
+Kind: TypeAlias = Literal["upper", "lower"]
+"""Whether a failure probability is at most or at least a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +33,16 @@ class SubGaussianArms:
         Gap of every arm, 0 for the best ones.
     variances : tuple of float
         Variance proxy of every arm.
+    divergences : tuple of tuple
+        KL(best arm, arm i) and KL(arm i, best arm) of all other arms; empty if they are unknown.
+    deviation : float
+        Standard deviation of all arms if they are normal and have the same; otherwise 0.
     """
 
     gaps: tuple[float, ...]
     variances: tuple[float, ...]
+    divergences: tuple[tuple[float, float], ...] = ()
+    deviation: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.gaps) != len(self.variances) or len(self.gaps) < 2:
@@ -106,6 +121,71 @@ def _bound_accumulated_halving(budget: float, arms: SubGaussianArms) -> float:
     return _bound_halving_sum(budget, arms, accumulate=True)
 
 
+def exchange_exponent(divergences: Sequence[tuple[float, float]], *, uniform: bool = False) -> float:
+    """Return the exponent per pull of the lower bound 1/4 exp(-B exponent) of Theorem 21.
+
+    It is the maximum over allocations w of min_i (w_1 f_i + w_i b_i), hence at most max(sum v_i f_i, max v_i b_i) for
+    every v >= 0 with sum 1. A bisection finds v; the value returned is one for its v, so that the bound is one.
+
+    Parameters
+    ----------
+    divergences : sequence of tuple
+        f = KL(best arm, arm i) and b = KL(arm i, best arm) of the K - 1 other arms.
+    uniform : bool
+        Whether every arm has the same number of pulls.
+
+    Examples
+    --------
+    >>> exchange_exponent([(0.125, 0.125)])
+    0.125
+    """
+    if not divergences or not all(0 <= value <= math.inf for pair in divergences for value in pair):
+        raise ValueError(f"every other arm needs two nonnegative divergences, got {list(divergences)}")
+    if uniform:
+        return min(forward + backward for forward, backward in divergences) / (len(divergences) + 1)
+    pairs = sorted(pair for pair in divergences if max(pair) < math.inf)
+    if not pairs:
+        return math.inf
+    low, high = 0.0, min(max(pair) for pair in pairs)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _exchange_value(pairs, middle) <= middle * (1 + 1e-12) else (middle, high)
+    return _exchange_value(pairs, high)
+
+
+def _exchange_value(pairs: Sequence[tuple[float, float]], limit: float) -> float:
+    """Return max(sum v f, max v b) for the v with v b <= limit that has the smallest sum v f; infinite without one."""
+    left, total, largest = 1.0, 0.0, 0.0
+    for forward, backward in pairs:
+        share = min(left, limit / backward) if backward > 0 else left
+        left, total, largest = left - share, total + share * forward, max(largest, share * backward)
+    return max(total, largest) if left <= 0.0 else math.inf
+
+
+_kept_exponent = lru_cache(maxsize=256)(exchange_exponent)
+
+
+def _bound_exchange(budget: float, arms: SubGaussianArms, *, uniform: bool = False) -> float:
+    """Bound every strategy that treats arms alike from below, by the best arm exchanged with another one."""
+    pulls = budget // len(arms.gaps) * len(arms.gaps) if uniform else budget
+    value = (
+        0.25 * math.exp(-pulls * _kept_exponent(arms.divergences, uniform=uniform)) if arms.divergences else math.nan
+    )
+    if arms.deviation > 0.0:
+        # Every pull of one of the two arms tells as much, and the likelihood ratio test is the best.
+        informative = 2.0 * pulls / len(arms.gaps) if uniform else pulls
+        gap = min(gap for gap in arms.gaps if gap > 0)
+        value = max(
+            value if arms.divergences else 0.0, 0.5 * math.erfc(gap * math.sqrt(informative / 8.0) / arms.deviation)
+        )
+    return value
+
+
+def _bound_exchange_uniform(budget: float, arms: SubGaussianArms) -> float:
+    """Bound uniform allocation from below: floor(B/K) pulls of every arm."""
+    return _bound_exchange(budget, arms, uniform=True)
+
+
 @dataclass(frozen=True, slots=True)
 class ClassicalBound:
     """A bound with its name, its source and the strategy that it covers.
@@ -115,13 +195,15 @@ class ClassicalBound:
     name, title : str
         Name in files, and for readers.
     strategy : str
-        "uniform", "rejects", "halving" or "accumulated halving".
+        "uniform", "rejects", "halving", "accumulated halving", or "any" for all but uniform allocation.
     function : callable
         ``function(budget, arms)`` falls with the budget; NaN where the bound does not apply.
     source : str
         Where it is proved.
     allows_ties : bool
         Whether several arms may be best.
+    kind : {"upper", "lower"}
+        Whether the failure probability is at most or at least the value.
     """
 
     name: str
@@ -130,6 +212,7 @@ class ClassicalBound:
     function: Callable[[float, SubGaussianArms], float]
     source: str
     allows_ties: bool = False
+    kind: Kind = "upper"
 
 
 #: By name. The first four have the rounding that is proved: whole pulls, and L = ceil(log2 K) for any K.
@@ -173,11 +256,31 @@ CLASSICAL: dict[str, ClassicalBound] = {
             _bound_accumulated_halving,
             "Markov's inequality in every round, see the source",
         ),
+        ClassicalBound(
+            "exchange",
+            "lower bound, any strategy",
+            "any",
+            _bound_exchange,
+            "Theorem 21; Kaufmann, Cappe and Garivier (JMLR 2016), Lemma 1",
+            kind="lower",
+        ),
+        ClassicalBound(
+            "exchange_uniform",
+            "lower bound, equal pulls",
+            "uniform",
+            _bound_exchange_uniform,
+            "Theorem 21; Kaufmann, Cappe and Garivier (JMLR 2016), Lemma 1",
+            kind="lower",
+        ),
     )
 }
 
 
 def find_bounds(strategy: str, arms: SubGaussianArms) -> tuple[ClassicalBound, ...]:
     """Return the bounds that cover a strategy on these arms."""
-    bounds = [bound for bound in CLASSICAL.values() if bound.strategy == strategy]
-    return tuple(bound for bound in bounds if bound.allows_ties or arms.best_count == 1)
+    covering = (strategy,) if strategy == "uniform" else (strategy, "any")
+    bounds = [bound for bound in CLASSICAL.values() if bound.strategy in covering]
+    known = bool(arms.divergences) or arms.deviation > 0.0
+    return tuple(
+        bound for bound in bounds if (bound.allows_ties or arms.best_count == 1) and (known or bound.kind == "upper")
+    )

@@ -1,4 +1,4 @@
-"""The table of versions: every bound on the failure probability that the project has.
+"""The table of versions: every bound on the failure probability of arms with features.
 
 A version is one file with its functions and one entry of `VERSIONS` here. Panels, figure, report, comparison, ``exml
 bound`` and ``exml plan`` read this table and nothing else, so that a new version appears in all of them.
@@ -14,6 +14,7 @@ import numpy as np
 
 from theory import corrected, paper, tighter
 from theory._inputs import Bound
+from theory.classical import CLASSICAL, Kind
 from theory.constants import loss_range
 from theory.paper import Strategy
 from theory.population import PopulationModel, median_at, uniform_at
@@ -21,7 +22,7 @@ from theory.population import PopulationModel, median_at, uniform_at
 if TYPE_CHECKING:
     from theory.bound_problem import BoundProblem
 
-__all__ = ["VERSIONS", "Version", "version_of"]
+__all__ = ["VERSIONS", "Version", "kind_of", "version_of"]
 
 Arguments = dict[str, Any]
 
@@ -32,7 +33,7 @@ def _no_reason(problem: BoundProblem, strategy: Strategy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One upper bound on the failure probability.
+    """One bound on the failure probability.
 
     Attributes
     ----------
@@ -54,6 +55,9 @@ class Version:
         ``variants(problem, strategy)`` gives (name, arguments) of its values in a comparison; one if there is none.
     formula : bool
         Whether the report computes it by itself (``assets/bounds.js``); otherwise the page gets points of the curve.
+    kind : {"upper", "lower"}
+        Whether the failure probability is at most or at least the value. A lower bound is a reference that is drawn; no
+        strategy is judged by it.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Version:
     note: Callable[[BoundProblem, Strategy], str] = _no_reason
     variants: Callable[[BoundProblem, Strategy], Iterable[tuple[str, Arguments]]] | None = None
     formula: bool = False
+    kind: Kind = "upper"
 
     @property
     def title(self) -> str:
@@ -83,6 +88,15 @@ def version_of(name: str) -> Version:
     if name not in VERSIONS:
         raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {name!r}")
     return VERSIONS[name]
+
+
+def kind_of(name: str) -> Kind:
+    """Return whether a bound of `VERSIONS` or `theory.classical.CLASSICAL` is an upper or a lower one.
+
+    Bounds of plug-ins, whose names are unknown here, are upper bounds.
+    """
+    entry = VERSIONS.get(name) or CLASSICAL.get(name)
+    return "upper" if entry is None else entry.kind
 
 
 def _paper(point: BoundProblem, strategy: Strategy) -> Arguments:

@@ -23,6 +23,7 @@ GUIDES = {
     "explore": "how-to/exml-classifier.md",
     "falsify": "explanation/counterexamples.md",
     "merge": "how-to/clusters.md",
+    "new": "how-to/check-another-theory.md",
     "plan": "reference/command-line.md",
     "plot": "how-to/report.md",
     "predict": "how-to/exml-classifier.md",

@@ -25,6 +25,9 @@ from exml_sim._internal.threads import one_thread
 #: Constants were chosen with seeds below this one.
 FIRST_SEED = 3000
 
+#: Normal quantile of 95 % intervals.
+Z = 1.959964
+
 #: Tables of the quick form.
 QUICK = ("wine", "iris")
 
@@ -38,20 +41,21 @@ def measure(task: Situation, prediction: Prediction, seconds: float, evaluate: b
     f1 = 2.0 * (called & hidden).sum() / max(int(called.sum() + hidden.sum()), 1) if hidden.any() else np.nan
     model = prediction.fitted
     spent = np.nan if model is None else float(model.ledger_.spent / task.budget)
-    checks = check_report(task, prediction) if evaluate and model is not None else [np.nan] * 4
+    checks = check_report(task, prediction) if evaluate and model is not None else [np.nan] * 5
     return [accuracy, known, float(f1), float(called.mean()), spent, seconds, *checks]
 
 
 def check_report(task: Situation, prediction: Prediction) -> list[float]:
     """Return whether intervals contain test figures and truth, what is excluded, and whether rows were lost.
 
-    The error of the test figure, which has a limited number of rows, is added to the interval in quadrature.
+    The error of the test figure, which has a limited number of rows, is added to the interval in quadrature. The last
+    number is whether the interval contains the test figure without that.
     """
     model, rows = prediction.fitted, prediction.labels != task.known
     figures = model.evaluation_
     own, readings = figures.metrics[0], figures.hidden_class
     if readings is None or not rows.any() or not own.rows:
-        return [np.nan] * 4
+        return [np.nan] * 5
     observed, true = (
         float(np.mean(prediction.labels[rows] == labels[rows])) for labels in (task.test_labels, task.truth)
     )
@@ -60,20 +64,26 @@ def check_report(task: Situation, prediction: Prediction) -> list[float]:
     if selection is not None and selection.subsets is not None and selection.subsets.rounds:
         chosen = [model.bought_[arm] for arm in selection.subsets.rounds[-1].chosen]
         lost = float(len(model.records_[-1].rows) < np.logical_and.reduce(chosen).sum())
+    low, high = own.interval
     return [
         float(contains(own.interval, own.accuracy, observed, int(rows.sum()))),
         float(contains(readings.if_hidden, own.accuracy, true, int(rows.sum()))),
         float(readings.excludes_large),
         lost,
+        float(low <= observed <= high),
     ]
 
 
 def contains(interval: tuple[float, float], centre: float, figure: float, rows: int) -> bool:
-    """Return whether an interval contains a figure that was measured on a limited number of rows."""
-    error = 1.96**2 * figure * (1.0 - figure) / rows
-    low = centre - np.sqrt((centre - interval[0]) ** 2 + error)
-    high = centre + np.sqrt((interval[1] - centre) ** 2 + error)
-    return bool(low <= figure <= high)
+    """Return whether an interval contains a figure that was measured on a limited number of rows.
+
+    The difference of both has the interval of Newcombe (1998), with Wilson's interval of the figure. Wald's error would
+    be 0 for a figure of 100 %, which is one figure of ten.
+    """
+    middle, z = figure + Z**2 / (2.0 * rows), Z * np.sqrt(figure * (1.0 - figure) / rows + (Z / (2.0 * rows)) ** 2)
+    low, high = ((middle + sign * z) / (1.0 + Z**2 / rows) for sign in (-1.0, 1.0))
+    below, above = np.hypot(centre - interval[0], high - figure), np.hypot(interval[1] - centre, figure - low)
+    return bool(centre - below <= figure <= centre + above)
 
 
 def run_situation(name: str, kind: str, seed: int, wanted: Sequence[str]) -> list[list[Any]]:

@@ -8,7 +8,19 @@ from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE
 from benchmarks.practice.situations import BUDGETS, KINDS
 
 #: What is kept of a run.
-COLUMNS = ("accuracy", "known", "f1", "called", "spent", "seconds", "covered", "covered_truth", "excludes", "lost")
+COLUMNS = (
+    "accuracy",
+    "known",
+    "f1",
+    "called",
+    "spent",
+    "seconds",
+    "covered",
+    "covered_truth",
+    "excludes",
+    "lost",
+    "inside",
+)
 
 #: Runs by table, kind, seed and method.
 Runs = dict[tuple[str, str, int, str], dict[str, float]]
@@ -98,6 +110,7 @@ def _checks(runs: Runs, kinds: list[str]) -> list[str]:
     ]
     for title, column in (
         ("interval of the accuracy on accepted rows contains the test figure", "covered"),
+        ("the same, the test figure taken as exact", "inside"),
         ("interval of the truth contains it", "covered_truth"),
         ("no class as large as a known one", "excludes"),
         ("the model has fewer rows than the selected set", "lost"),

@@ -78,14 +78,10 @@ class BernoulliArm(BaseArm):
         """Pulls are 0 or 1."""
         return 0.0, 1.0
 
-    def add(self, pulls: Pulls, out: FloatArray) -> None:
-        """Add the values of the pulls to `out`."""
-        if self.mean == 1.0:
-            out += pulls.number
-            return
-        # The probability in units of 2**-64.
-        level = np.uint64(int(Fraction(self.mean) * 2**64))
-        _add_bernoulli(pulls, np.full(out.size, level, dtype=np.uint64), out)
+    @property
+    def level(self) -> int:
+        """The mean in units of 2**-64; `exml_sim.bandit._binomial` draws the pulls."""
+        return int(Fraction(self.mean) * 2**64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,16 +119,9 @@ def lowest(scores: Scores, number: int, tied: BoolArray | None = None, ties: Tie
         How equal arms are ordered; by index if it is not given.
     """
     breaker = TieBreaker() if ties is None else ties
-    if number == 1 and (tied is None or scores.resolution == 0.0 or not tied.any()):
-        return breaker.pick_lowest(scores.value)[:, None]
+    if tied is None or scores.resolution == 0.0 or not tied.any():
+        return breaker.pick_several(scores.value, number)
     return breaker.order(*group_equal(scores, tied), number)[:, :number]
-
-
-def mark_arms(arms: IntArray, n_arms: int) -> BoolArray:
-    """Mark the listed arms of every trial, shape (trials, n_arms)."""
-    mask = np.zeros((arms.shape[0], n_arms), dtype=np.bool_)
-    mask[np.arange(arms.shape[0])[:, None], arms] = True
-    return mask
 
 
 def cut_unclear(scores: Scores, active: BoolArray, kept: BoolArray) -> BoolArray:

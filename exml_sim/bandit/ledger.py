@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from exml_sim._internal.arrays import BoolArray, IntArray
 from exml_sim._internal.spreadsheets import write_csv
+from exml_sim.bandit._purchases import charge
 from exml_sim.money import Money, Prices, exact, show
-
-# Budgets have at most 2**52 units (see `Prices.units`), and sums below this stay far from 2**63.
-_BEYOND_ALL_BUDGETS = 2.0**60
 
 
 class Overspend(ValueError):
@@ -154,22 +152,32 @@ class Ledger:
         shape = (self.trials, self.prices.size)
         if given.shape not in (shape, shape[1:]):
             raise ValueError(f"pulls must have shape {shape[1:]} or {shape}, got {given.shape}")
-        whole = np.broadcast_to(given, shape).astype(np.int64)
-        if (given.dtype != np.int64 and np.any(whole != given)) or whole.min(initial=0) < 0:
-            raise ValueError(f"pulls must be whole numbers, none negative, got {pulls!r}")
-        # The product with the costs could overflow 64 bits; in floats such a round is seen to be unaffordable.
-        if np.any(whole.astype(np.float64) @ self.prices.costs > _BEYOND_ALL_BUDGETS):
+        whole = np.ascontiguousarray(np.broadcast_to(given, shape), dtype=np.int64)
+        spent = np.empty_like(self._spent)
+        is_whole = given.dtype == np.int64 or not np.any(whole != given)
+        if not is_whole or not charge(whole, self.prices.costs, self._limit, self._spent, spent):
+            if not is_whole or whole.min() < 0:
+                raise ValueError(f"pulls must be whole numbers, none negative, got {pulls!r}")
             raise Overspend(self._explain_overspend(whole))
-        spent = self._spent + whole @ self.prices.costs
-        if np.any(spent > self._limit):
-            raise Overspend(self._explain_overspend(whole))
-        self._add_purchase(_Purchase(whole, whole > 0 if active is None else active.copy(), money, alignment, short))
+        if self._history:
+            sharing = whole > 0 if active is None else active.copy()
+            self._add_purchase(_Purchase(whole.copy(), sharing, money, alignment, short))
+        else:
+            self._rounds += 1
         self._spent = spent
+
+    def charge(self, units: IntArray) -> bool:
+        """Pay whole units in every trial, without a record of what they buy; return False if some trial cannot."""
+        spent = self._spent + units
+        if self._history or spent.max() > self._limit:
+            return False
+        self._rounds += 1
+        self._spent = spent
+        return True
 
     def _add_purchase(self, purchase: _Purchase) -> None:
         self._rounds += 1
-        if self._history:
-            self._purchases.append(purchase)
+        self._purchases.append(purchase)
 
     def take_back(self, pulls: IntArray | Sequence[int]) -> None:
         """Return the money of pulls of the latest round that were not delivered, for ledgers of one trial.

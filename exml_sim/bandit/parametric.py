@@ -1,13 +1,14 @@
 """Provide pools of arms with known distributions, to compare strategies with exact and textbook probabilities.
 
-Pull j of arm i in a trial is a fixed random number, whatever the strategy does: two strategies from the
-same seed see the same pulls. Every pool states its direction: by default higher means are better.
+Two strategies from the same seed see the same pulls: pull j of an arm is a fixed random number, and of Bernoulli arms
+the purchase of n pulls after j earlier ones is (`exml_sim.bandit._binomial`). Every pool states its direction: by
+default higher means are better.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +29,7 @@ from exml_sim.bandit._arms import (
     RandomMeanArm,
     StudentArm,
 )
+from exml_sim.bandit._binomial import add_purchases, add_some, build_tables, find_next_size
 from exml_sim.bandit._evidence import Evidence, ParametricEvidence
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
@@ -94,6 +96,11 @@ class _ArmPool(Pool):
     def open(self, seeds: Seeds) -> ParametricState:
         """Start N trials."""
         return ParametricState(self._arms, seeds, self._sign, self.baseline)
+
+    @property
+    def block(self) -> int:
+        """Trials that run together by default: some 130,000 arms of trials, because their states are small."""
+        return max(64, 2**17 // self.n_arms)
 
     @property
     @abstractmethod
@@ -223,67 +230,113 @@ class ParametricState(ArmState):
     def __init__(self, arms: Sequence[BaseArm], seeds: Seeds, sign: int = 1, baseline: float = BASELINE_RISK) -> None:
         self._arms = arms
         self._seeds = seeds
-        self._sign = sign
+        self.sign = sign
         self.baseline = baseline
-        self._grids = np.array([arm.grid for arm in arms], dtype=np.int64)[:, None]
-        shape = (len(arms), len(seeds))
-        # One line per arm: a kernel call then writes to memory that lies together.
+        self._steps = sign * np.array([arm.grid for arm in arms], dtype=np.int64)
+        self._levels = tuple(arm.level if isinstance(arm, BernoulliArm) else None for arm in arms)
+        self._has_table = np.array([level is not None for level in self._levels])
+        shape = (len(seeds), len(arms))
         self._sums = np.zeros(shape)
         self._pulls = np.zeros(shape, dtype=np.int64)
-        self._latest_sums = self._sums
-        self._latest_pulls = self._pulls
+        #: Means of all pulls, kept up to date by `pull_some` alone.
+        self._values: FloatArray | None = None
+        self._latest = self._sums, self._pulls
         self._evidence: ParametricEvidence | None = None
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
         """Add the next pulls of every arm; arms are independent, so they are fresh to every round."""
         pay(pulls, pulls)
-        wanted = np.ascontiguousarray(pulls.T)
         added = np.zeros_like(self._sums) if fresh else self._sums
-        for i, arm in enumerate(self._arms):
-            if wanted[i].any():
-                span = Pulls(self._seeds.key, self._seeds.trials, np.uint64(i + 1), self._pulls[i], wanted[i])
-                arm.add(span, added[i])
-        self._pulls = self._pulls + wanted
+        key, trials, size = self._seeds.key, self._seeds.trials, 0
+        while size := find_next_size(pulls, self._has_table, size):
+            add_purchases(key, trials, self._pulls, pulls, size, build_tables(size, self._levels), added)
+        for i in np.flatnonzero(~self._has_table).tolist():
+            if pulls[:, i].any():
+                span = Pulls(key, trials, np.uint64(i + 1), self._pulls[:, i].copy(), pulls[:, i].copy())
+                column = added[:, i].copy()
+                self._arms[i].add(span, column)
+                added[:, i] = column
         if fresh:
-            self._sums = self._sums + added
-        self._latest_sums, self._latest_pulls = added, wanted
+            self._sums += added
+            self._latest = added, pulls.copy()
+        self._pulls += pulls
+        self._values = None
         return pulls
 
+    def pull_some(self, arms: IntArray, number: IntArray, pay: Callable[[], bool]) -> bool:
+        """Pull few arms of every trial if all are Bernoulli arms that have pulls, and all trials can pay."""
+        if not (self._has_table.all() and self._pulls.min() > 0 and pay()):
+            return False
+        if self._values is None:
+            self._values = self._sums / (self._pulls * self._steps)
+        size = 0
+        while size := find_next_size(number, self._has_table, size):
+            add_some(
+                self._seeds.key,
+                self._seeds.trials,
+                self._pulls,
+                arms,
+                number,
+                size,
+                build_tables(size, self._levels),
+                self._sums,
+            )
+        _count(arms, number, self._sums, self._steps, self._pulls, self._values)
+        return True
+
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
-        """Compute the means of the pulls, lower is better; exact, so that the certificate has no width."""
-        sums, pulls = (self._latest_sums, self._latest_pulls) if fresh else (self._sums, self._pulls)
-        value = np.empty((sums.shape[1], sums.shape[0]))
-        if not _average(sums, pulls, self._sign * self._grids[:, 0], np.broadcast_to(wanted, value.shape), value):
+        """Return the means of the pulls, lower is better; exact, so that the certificate has no width."""
+        if not fresh and self._values is not None:
+            value = self._values if wanted.all() else np.where(wanted, self._values, np.inf)
+            return Scores(value, value, value)
+        sums, pulls = self._latest if fresh else (self._sums, self._pulls)
+        value = np.empty_like(sums)
+        if not _average(sums, pulls, self._steps, wanted, value):
             raise ValueError("an active arm has no pulls to score")
         return Scores(value, value, value)
+
+    def means(self) -> tuple[float, ...]:
+        """Return the true means."""
+        return tuple(float(arm.mean) for arm in self._arms)
 
     def reveal(self) -> tuple[list[float], list[float] | None]:
         """Return the true risks of Bernoulli arms, or risks and deviations of Gaussian arms."""
         kinds = {type(arm) for arm in self._arms}
         if kinds == {BernoulliArm}:
-            return [1.0 - arm.mean if self._sign < 0 else arm.mean for arm in self._arms], None
+            return [1.0 - arm.mean if self.sign < 0 else arm.mean for arm in self._arms], None
         if kinds == {GaussianArm}:
-            return [self._sign * arm.mean for arm in self._arms], [float(arm.scale or 0.0) for arm in self._arms]
+            return [self.sign * arm.mean for arm in self._arms], [float(arm.scale or 0.0) for arm in self._arms]
         raise ValueError("the optimal allocation is known for Bernoulli arms and for Gaussian arms only")
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute e-values that hold for every sample size and every strategy."""
         if self._evidence is None:
-            self._evidence = ParametricEvidence.of(self._arms, len(self._seeds), self._sign)
-        sums = np.ascontiguousarray((self._sums / (self._sign * self._grids)).T)
-        pulls = np.ascontiguousarray(self._pulls.T)
-        return self._evidence.update(sums, pulls, leader, asked, threshold, epsilon, limits)
+            self._evidence = ParametricEvidence.of(self._arms, len(self._seeds), self.sign)
+        return self._evidence.update(self._sums / self._steps, self._pulls, leader, asked, threshold, epsilon, limits)
 
 
 @kernel
-def _average(sums: FloatArray, pulls: IntArray, grids: IntArray, wanted: BoolArray, out: FloatArray) -> bool:
+def _average(sums: FloatArray, pulls: IntArray, steps: IntArray, wanted: BoolArray, out: FloatArray) -> bool:
     """Write the means of the wanted arms, +inf elsewhere; return False if a wanted arm has no pulls."""
     for t in range(out.shape[0]):
         for arm in range(out.shape[1]):
             if not wanted[t, arm]:
                 out[t, arm] = np.inf
-                continue
-            if pulls[arm, t] == 0:
+            elif pulls[t, arm] == 0:
                 return False
-            out[t, arm] = sums[arm, t] / (pulls[arm, t] * grids[arm])
+            else:
+                out[t, arm] = sums[t, arm] / (pulls[t, arm] * steps[arm])
     return True
+
+
+@kernel
+def _count(
+    arms: IntArray, number: IntArray, sums: FloatArray, steps: IntArray, pulls: IntArray, values: FloatArray
+) -> None:
+    """Count pulls of the listed arms, and update their means."""
+    for t in range(arms.shape[0]):
+        for j in range(arms.shape[1]):
+            if number[t, j]:
+                arm = arms[t, j]
+                pulls[t, arm] += number[t, j]
+                values[t, arm] = sums[t, arm] / (pulls[t, arm] * steps[arm])

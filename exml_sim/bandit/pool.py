@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cached_property
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -190,10 +191,10 @@ class Pool(ABC):
         numbers = trials if isinstance(trials, Iterable) else range(check_count(trials, "trials"))
         seeds = Seeds.of(seed, numbers, stream)
         n_jobs = check_jobs(n_jobs)
-        size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else check_count(block, "block")
-        parts = [seeds.part(slice(start, start + size)) for start in range(0, len(seeds), size)]
-
         chosen = resolve_strategy(strategy)
+        size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else check_count(block, "block")
+        size = min(size, getattr(chosen, "block", size))
+        parts = [seeds.part(slice(start, start + size)) for start in range(0, len(seeds), size)]
 
         def run_part(part: Seeds) -> Explorations:
             batch, selected = self.run(chosen, budget, part, record=False)
@@ -280,10 +281,14 @@ class Pool(ABC):
         return arms.astype(np.int64, copy=False)
 
 
-def resolve_strategy(strategy: Strategy | str) -> Strategy:
-    """Return a strategy, given as itself or by its name."""
+def resolve_strategy(strategy: Strategy | Callable[..., int] | str) -> Strategy:
+    """Return a strategy, given as itself, by its name or as a plain loop."""
     if isinstance(strategy, str):
         from exml_sim.strategies import by_name
 
         return by_name(strategy)
+    if isfunction(strategy):
+        from exml_sim.strategies.plain_loop import PlainLoop
+
+        return PlainLoop(strategy)
     return check_strategy(strategy)

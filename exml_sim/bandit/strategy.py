@@ -15,6 +15,9 @@ from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, LARGEST_UNITS, Prices, allot, exact, show
 from exml_sim.seeds import Seeds
 
+#: Pulls in one trial; with more, a strategy that pulls one by one would run for days.
+MAX_PULLS = 10**8
+
 
 @runtime_checkable
 class Strategy(Protocol):
@@ -120,7 +123,11 @@ def _pays_first_round(budget: Fraction, strategy: Strategy, prices: Prices) -> b
 
 
 def check_budget(budget: Fraction, strategy: Strategy, prices: Prices) -> None:
-    """Refuse a budget whose first round leaves an arm without a pull, and name a budget that is enough."""
+    """Refuse a budget whose first round leaves an arm without a pull, or that buys too many pulls for one trial."""
+    pulls = budget / min(prices.exact_costs)
+    if pulls > MAX_PULLS:
+        size = f"{float(min(pulls, 10**300)):.3g}"
+        raise ValueError(f"a budget of {show(budget)} buys {size} pulls, at most {MAX_PULLS:.0e} are allowed")
     if budget > 0 and _pays_first_round(budget, strategy, prices):
         return
     need = smallest_budget(strategy, prices)

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,8 @@ class LayerInput:
         Row numbers that the layer may use, in the random order in which they are bought.
     layer
         Number of the layer, for the record.
+    groups
+        Group number of every row of X; None if all are apart.
     """
 
     X: FloatArray
@@ -75,6 +78,7 @@ class LayerInput:
     n_classes: int
     rows: IntArray
     layer: int
+    groups: IntArray | None = None
 
 
 class OraclePool(Pool):
@@ -129,7 +133,10 @@ class OraclePool(Pool):
         """Start the one trial that real money allows."""
         if len(seeds) != 1:
             raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
-        return OracleArms(self._acquisition, self._arms, self._data, self._scoring, self._options)
+        return self._make_arms(self._acquisition, self._arms, self._data, self._scoring, self._options)
+
+    def _make_arms(self, *parts: Any) -> OracleArms:
+        return OracleArms(*parts)
 
 
 class OracleArms(ArmState):
@@ -262,27 +269,16 @@ class OutOfFoldPool(OraclePool):
         super().__init__(acquisition, arms, data, theta, options)
         self._fit = fit
 
-    def open(self, seeds: Seeds) -> OracleArms:
-        """Start the one trial that real money allows."""
-        if len(seeds) != 1:
-            raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
-        return OutOfFoldArms(self._acquisition, self._arms, self._data, self._scoring, self._options, self._fit)
+    def _make_arms(self, *parts: Any) -> OracleArms:
+        return OutOfFoldArms(*parts, self._fit)
 
 
 class OutOfFoldArms(OracleArms):
     """Arms with the out-of-fold squared error of probabilities as their score."""
 
-    def __init__(
-        self,
-        acquisition: AcquisitionManager,
-        arms: Sequence[int],
-        data: LayerInput,
-        scoring: Scoring,
-        options: ModelOptions,
-        fit: Fitter,
-    ) -> None:
-        super().__init__(acquisition, arms, data, scoring, options)
-        self._fit = fit
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts[:-1])
+        self._fit: Fitter = parts[-1]
         self._out_of_fold: dict[tuple[int, bytes], FloatArray] = {}
         self._ahead: dict[tuple[int, bytes], FloatArray] = {}
         self.levels = 1
@@ -327,34 +323,18 @@ class OutOfFoldArms(OracleArms):
         return evidence_of(pairs, threshold, epsilon)
 
     def comparison_data(self, trial: int, rounds: int, anytime: bool) -> ComparisonData | None:
-        """Paired out-of-fold losses."""
-        return OutOfFoldComparisons(self, rounds, anytime)
+        """These arms: they can still compare out-of-fold losses."""
+        self._analyses, self._anytime = 1 if anytime else rounds, anytime
+        return self
 
     def intervals(self, level: float) -> list[tuple[float, float]]:
         """Student's interval of every arm's out-of-fold loss."""
         return [interval_of(self._losses(i, rows), level) for i, rows in enumerate(self._known)]
 
-    def report(self, names: Sequence[str], selected: int, level: float, rounds: int, anytime: bool) -> SelectionReport:
-        """The statement about the selected arm."""
-        pairs = [self._pair(selected, i, True) for i in range(len(names)) if i != selected]
-        return report_selection(names[selected], pairs, level, analyses=1 if anytime else rounds, anytime=anytime)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OutOfFoldComparisons:
-    """A session that can still be asked."""
-
-    session: OutOfFoldArms
-    rounds: int
-    anytime: bool
-
     def report(self, names: Sequence[str], selected: int, level: float) -> SelectionReport:
         """The statement about the selected arm."""
-        return self.session.report(names, selected, level, self.rounds, self.anytime)
-
-    def intervals(self, level: float) -> list[tuple[float, float]]:
-        """Student's interval of every arm's out-of-fold loss."""
-        return self.session.intervals(level)
+        pairs = [self._pair(selected, i, True) for i in range(len(names)) if i != selected]
+        return report_selection(names[selected], pairs, level, analyses=self._analyses, anytime=self._anytime)
 
 
 def balanced_order(y: IntArray, own: FloatArray, rng: np.random.Generator, strata: int = CYCLE) -> IntArray:

@@ -6,7 +6,7 @@ of its candidates are requested only for these rows. Rows that the last layer re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ class Cascade:
         """Candidates that some layer needs, first use first."""
         return tuple(dict.fromkeys(name for layer in self.layers for name in layer.candidates))
 
-    def decide(self, X: FloatArray, ask: Ask, watch: Watch | None = None) -> Decisions:
+    def decide(self, X: FloatArray, ask: Ask, watch: Watch | None = None, fill: Collection[str] = ()) -> Decisions:
         """Send every row through the layers until one accepts it.
 
         Parameters
@@ -116,6 +116,9 @@ class Cascade:
             needs it.
         watch
             Receives the outputs of every layer.
+        fill
+            Candidates whose blank cells nobody will fill in. Rows that lack one of them are decided by the initial
+            model inside the layer, if there is one. Other rows that lack a value stay undecided.
         """
         n = X.shape[0]
         longest = len(AND.join(self.candidates))
@@ -124,7 +127,15 @@ class Cascade:
         values = _RequestedValues(ask, n)
         pending = np.arange(n)
         for number, current in enumerate(self.layers, 1):
+            reaching = pending
+            is_filled = bool(current.candidates) and set(current.candidates) <= set(fill)
+            initial = getattr(current.model, "initial", None) if is_filled else None
             pending = _drop_incomplete(current.candidates, getattr(ask, "available", None), pending, missing)
+            if initial is not None and len(blank := np.setdiff1d(reaching, pending)):
+                winner[blank], accepted = initial.evaluate(X[blank])
+                if watch is not None:
+                    watch(blank, initial.outputs(X[blank]))
+                missing[blank], seen[blank], layer[blank[accepted]] = "", number, number
             for name in current.candidates:
                 present = values.fetch(name, pending)
                 missing[pending[~present]] = name

@@ -21,6 +21,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, is_worth_betting, later_losses
+from exml_sim.classifier._groups import keep_together
 from exml_sim.classifier._probability_models import Fitter, brier, normalise, one_hot
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import LABEL_WEIGHT, MEMBER_WEIGHTS, MIN_SCORED_ROWS, TEMPERATURE
@@ -187,7 +188,9 @@ class ConsensusScorer:
 
     def _fit_probabilities(self, arms: Arms, rows: IntArray) -> FloatArray:
         y = self._data.y[rows]
-        own = normalise(self._fit(self.points(arms, rows), one_hot(y, self._data.n_classes))[1])
+        groups = None if self._data.groups is None else self._data.groups[rows]
+        fit = keep_together(self._fit, groups)
+        own = normalise(fit(self.points(arms, rows), one_hot(y, self._data.n_classes))[1])
         if self._prior is None:
             return own
         mixed = [w * own + (1.0 - w) * self._prior[rows] for w in MEMBER_WEIGHTS]

@@ -111,10 +111,15 @@ class Growth:
 
 
 def fit_initial_record(
-    X: FloatArray, y: IntArray, n_classes: int, theta: float | None, parameters: Parameters, rng: np.random.Generator
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    parameters: Parameters,
+    rng: np.random.Generator,
+    groups: IntArray | None = None,
 ) -> LayerRecord:
     """Fit the layer of the observed columns."""
-    fitted = make_layer_fitter(parameters, n_classes, rng).fit_initial(X, y, theta)
+    fitted = make_layer_fitter(parameters, n_classes, rng, groups).fit_initial(X, y, parameters.initial_theta)
     rejected = None if fitted.decided is None else ~fitted.decided.accepted
     return LayerRecord(1, (), np.arange(len(y)), fitted, rejected, X)
 
@@ -135,13 +140,19 @@ def assess(choice: ThetaChoice | None, parameters: Parameters) -> Assessment:
 
 def check_affordable(acquisition: AcquisitionManager, parameters: Parameters) -> None:
     """Raise an error for a budget below the cost of the first round, and name the smallest budget."""
-    strategy = strategy_for(parameters, len(acquisition.names))
+    strategy, budget = strategy_for(parameters, len(acquisition.names)), acquisition.ledger.budget
     explorations = parameters.max_stages - 1
+    for fee in acquisition.tariff.fees:
+        if fee.amount > budget:
+            text = f"the fee of {fee.name}, {show(fee.amount)}, exceeds the budget of {show(budget)}"
+            raise ValueError(f"{text}: leave these candidates out, or give more money")
+    if acquisition.tariff.fees and not parameters.selects_subsets:
+        raise ValueError("set-up fees and bundles need the default strategy: leave strategy= out, or the fees")
     need = smallest_budget(strategy, Prices.of(acquisition.costs)) * explorations / (1 - parameters.validation_fraction)
-    if acquisition.ledger.budget < need:
+    if budget < need:
         cents = Fraction(-((-need * 100) // 1), 100)
         raise ValueError(
-            f"a budget of {show(acquisition.ledger.budget)} does not pay for one value of each of "
+            f"a budget of {show(budget)} does not pay for one value of each of "
             f"{len(acquisition.names)} candidates in the first round; the smallest budget that works is {show(cents)}"
         )
 
@@ -154,21 +165,8 @@ def strategy_for(parameters: Parameters, n_arms: int) -> Strategy:
     return UniformAllocation(alignment=strategy.alignment, objective=strategy.objective)
 
 
-def grow(
-    X: FloatArray,
-    y: IntArray,
-    n_classes: int,
-    first: LayerRecord,
-    acquisition: AcquisitionManager,
-    parameters: Parameters,
-    rng: np.random.Generator,
-) -> Growth:
-    """Explore for every further layer until the cascade is complete, good enough, or out of money."""
-    return _Grower(y, n_classes, first, acquisition, parameters, rng).run(X)
-
-
-class _Grower:
-    """One growth of a cascade."""
+class Grower:
+    """Explores for every further layer until the cascade is complete, good enough, or out of money."""
 
     def __init__(
         self,
@@ -178,17 +176,18 @@ class _Grower:
         acquisition: AcquisitionManager,
         parameters: Parameters,
         rng: np.random.Generator,
+        groups: IntArray | None = None,
     ) -> None:
         self._y, self._n_classes, self._first = y, n_classes, first
-        self._acquisition, self._parameters, self._rng = acquisition, parameters, rng
-        self._fitter = make_layer_fitter(parameters, n_classes, rng)
+        self._acquisition, self._parameters, self._rng, self._groups = acquisition, parameters, rng, groups
+        self._fitter = make_layer_fitter(parameters, n_classes, rng, groups)
         self._layers, self._records, self._notes = [Layer(first.fitted.model)], [first], list[Diagnostic]()
 
     def run(self, X: FloatArray) -> Growth:
         """Add layers one by one."""
         parameters, ledger = self._parameters, self._acquisition.ledger
         arms, taken = list(range(len(self._acquisition.names))), tuple[str, ...]()
-        data = LayerInput(X, self._y, self._n_classes, self._order_rows(), 2)
+        data = LayerInput(X, self._y, self._n_classes, self._order_rows(), 2, self._groups)
         for number in range(2, parameters.max_stages + 1):
             arms = self._drop_unavailable(arms, data)
             part = ledger.left / (parameters.max_stages + 1 - number)
@@ -316,8 +315,9 @@ class _Grower:
         """Select and buy; return selected candidates, rows that have all of them, and the record."""
         explore = self._select_subset if self._parameters.selects_subsets else self._run_strategy
         selected, selection = explore(arms, data, part)
-        if selection.report is not None:
-            selection = replace(selection, report=limit_rows(selection.report, len(data.rows)))
+        if (report := selection.report) is not None:
+            compared = max((comparison.rows for comparison in report.comparisons), default=0)
+            selection = replace(selection, report=replace(report, rows_left=max(len(data.rows) - compared, 0)))
         return selected, data.rows[self._acquisition.bought[selected][:, data.rows].all(axis=0)], selection
 
     @property
@@ -357,13 +357,7 @@ class _Grower:
             table = np.full((data.X.shape[0], values.shape[1]), np.nan)
             table[rows] = values
             tables.append(table)
-        return LayerInput(np.hstack(tables), data.y, data.n_classes, rows, data.layer + 1)
-
-
-def limit_rows(report: SelectionReport, rows: int) -> SelectionReport:
-    """Tell a report how many rows the table has left."""
-    compared = max((comparison.rows for comparison in report.comparisons), default=0)
-    return replace(report, rows_left=max(rows - compared, 0))
+        return replace(data, X=np.hstack(tables), rows=rows, layer=data.layer + 1)
 
 
 def report_subsets(result: SelectionResult, names: Sequence[str], level: float) -> SelectionReport | None:

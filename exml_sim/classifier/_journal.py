@@ -1,8 +1,9 @@
 """The journal of a run: every bought value is on disk before the learner sees it.
 
 The first line describes the run (parameters, and a digest of the table). Every further line is a value, or a row that
-cannot be measured, with a checksum. A killed run leaves whole lines and at most one torn end, which the next run cuts
-off.
+cannot be measured, with a checksum. A run with more money or candidates that continues a finished one describes itself
+in a further line. The values before it are owned. A killed run leaves whole lines and at most one torn end, which the
+next run cuts off.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 FORMAT, VERSION = "exml journal", 3
+
+#: What a run that continues another one must have in common with it.
+_COMMON = ("table", "observed", "categories")
 
 #: A candidate and a row.
 Key = tuple[str, int]
@@ -50,16 +54,20 @@ class Journal:
         Numbers of every pair of candidate and row.
     lost
         Pairs that cannot be measured.
+    owned
+        Pairs that an earlier run bought, which this one continues.
     """
 
     run: Mapping[str, Any]
     path: Path | None = None
     values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
     lost: set[Key] = field(default_factory=set)
+    owned: set[Key] = field(default_factory=set)
+    _is_new: bool = False
 
     @classmethod
-    def open(cls, run: Mapping[str, Any], path: Path | None = None) -> Journal:
-        """Continue the file, if it exists.
+    def open(cls, run: Mapping[str, Any], path: Path | None = None, top_up: bool = False) -> Journal:
+        """Continue the file, if it exists; with `top_up` also that of another run on the same table.
 
         Raises
         ------
@@ -68,7 +76,12 @@ class Journal:
         """
         journal = cls(json.loads(json.dumps(run)), path)
         if path is not None and path.exists():
-            journal._read(path)
+            before = journal._read(path)
+            if before is not None and top_up and before != journal.run:
+                journal._check_same_table(before, path)
+                journal.owned, journal._is_new = set(journal.values), True
+            elif before is not None:
+                journal._check_run(before, path)
         return journal
 
     @classmethod
@@ -80,18 +93,15 @@ class Journal:
         ValueError
             If it cannot be read.
         """
-        try:
-            with path.open("rb") as file:
-                header = _parse_header(file.readline(), path)
-        except FileNotFoundError:
-            raise ValueError(f"there is no {path}: was anything explored there?") from None
-        except OSError as error:
-            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-        return cls.open(header["run"], path)
+        if not path.exists():
+            raise ValueError(f"there is no {path}: was anything explored there?")
+        journal = cls({}, path)
+        journal.run = journal._read(path) or {}
+        return journal
 
     def begin(self) -> None:
-        """Write the first line, so that the folder belongs to this run before any value is there."""
-        if self.path is not None and not self.path.exists():
+        """Write the line of this run, so that the folder belongs to it before any value is there."""
+        if self.path is not None and (self._is_new or not self.path.exists()):
             self._write([])
 
     def record(self, candidate: str, answers: Iterable[tuple[int, Sequence[float]]]) -> None:
@@ -121,6 +131,12 @@ class Journal:
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lines = [self._header, *lines]
+        elif self._is_new:
+            record = {"continued": self.run}
+            lines = [json.dumps(record | {"checksum": _checksum(record)}), *lines]
+        self._is_new = False
+        if not lines:
+            return
         with self.path.open("ab") as file:
             before = file.tell()
             try:
@@ -133,7 +149,8 @@ class Journal:
                     os.ftruncate(file.fileno(), before)
                 raise
 
-    def _read(self, path: Path) -> None:
+    def _read(self, path: Path) -> Mapping[str, Any] | None:
+        """Read all values, and return the latest run; None if the file was only the beginning of its first line."""
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -144,24 +161,30 @@ class Journal:
             if not self._header.encode().startswith(torn):
                 raise ValueError(f"{path} is not a journal that exml wrote")
             path.unlink()
-            return
-        self._check_run(_parse_header(lines[0], path)["run"], path)
+            return None
+        run: Mapping[str, Any] = _parse_header(lines[0], path)["run"]
         for number, line in enumerate(lines[1:], 2):
             try:
-                self._take(json.loads(line))
+                run = self._take(json.loads(line)) or run
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged") from None
         if torn:
             self._cut(path, torn, len(lines) + 1)
+        return run
 
-    def _take(self, record: dict[str, Any]) -> None:
+    def _take(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """Keep a value; return the run of a line that continues another one."""
         if record.pop("checksum") != _checksum(record):
             raise ValueError("another checksum")
+        if "continued" in record:
+            self.owned = set(self.values)
+            return dict(record["continued"])
         key = str(record["candidate"]), int(record["row"])
         if record.get("lost"):
             self.lost.add(key)
         else:
             self.values[key] = tuple(map(float, record["values"]))
+        return None
 
     @staticmethod
     def _cut(path: Path, torn: bytes, number: int) -> None:
@@ -182,8 +205,19 @@ class Journal:
             if before.get(name) != self.run.get(name):
                 raise ValueError(
                     f"{path} belongs to a run with {name} {_shorten(before.get(name))}, not "
-                    f"{_shorten(self.run.get(name))}: use the same command, or another folder"
+                    f"{_shorten(self.run.get(name))}: use the same command, another folder, or --continue "
+                    "(top_up=True) for more money or candidates"
                 )
+
+    def _check_same_table(self, before: Mapping[str, Any], path: Path) -> None:
+        """Raise an error if an earlier run was about another table, or had other candidates."""
+        for name in _COMMON:
+            if before.get(name) != self.run.get(name):
+                raise ValueError(f"{path} belongs to another table: {name} differ, so nothing can be continued")
+        columns, now = before.get("candidates") or {}, self.run.get("candidates") or {}
+        for candidate in before.get("costs") or {}:
+            if candidate not in (self.run.get("costs") or {}) or columns.get(candidate) != now.get(candidate):
+                raise ValueError(f"candidate {candidate!r} of {path} must be kept, with its columns, to continue")
 
 
 def _parse_header(line: bytes, path: Path) -> dict[str, Any]:

@@ -20,10 +20,10 @@ and the rest to overlap. EM keeps the mean of f_H by one factor on its odds, als
 
 **Size.** Features and labels do not identify whether a hidden class exists: overlapping known classes can have the same
 distribution. So the size is a decision, and held-out prediction of labels makes it. A hidden class about as large as a
-known one (`MAX_HIDDEN_SIZE`) is fitted first. It is kept if it predicts out-of-fold labels better than the model
-without a hidden class by two standard errors of the Brier score. If it is clearly not better, the small one of
-`SMALL_HIDDEN_SIZES` is fitted, and else the medium one. More rows than the assumed share may be predicted as hidden, if
-they look like it. With `hidden_share` the user decides; with 0 there is no hidden class.
+known one (`MAX_HIDDEN_SIZE`) is fitted first. It is kept unless it predicts out-of-fold labels worse than the model
+without a hidden class, by `MIN_SIZE_DEVIATIONS` standard errors of the Brier score. Then one of `SMALL_HIDDEN_SIZE` is
+fitted. More rows than the assumed share may be predicted as hidden, if they look like it. With `hidden_share` the user
+decides; with 0 there is no hidden class.
 
 **Label noise.** Out-of-fold probabilities p_i gather near the corner e_c in the region of class c, and near q in the
 region of the hidden class. They are modelled as draws from
@@ -46,7 +46,15 @@ from scipy.special import gammaln, logsumexp
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.classifier import constants
-from exml_sim.classifier._probability_models import Fitter, ProbabilityModel, brier, normalise, one_hot, scale_odds
+from exml_sim.classifier._probability_models import (
+    Fitter,
+    ProbabilityModel,
+    StackedModel,
+    brier,
+    normalise,
+    one_hot,
+    scale_odds,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +194,14 @@ class LatentModel:
         """Return the winning class of every row, and whether it is accepted."""
         return decide(self.outputs(X), self.noise, self.theta)
 
+    @property
+    def initial(self) -> LatentModel | None:
+        """The model of the observed columns that this one is mixed with, if it is."""
+        mixed = self.probabilities
+        if not isinstance(mixed, StackedModel):
+            return None
+        return replace(self, probabilities=mixed.first, odds=self.odds * mixed.odds[0])
+
     def check(self, width: int, n_classes: int) -> None:
         """Raise an error unless all parts fit together."""
         if self.noise.shape != (n_classes,) or not ((self.noise >= 0.0) & (self.noise < 1.0)).all():
@@ -290,16 +306,11 @@ def fit_em(
     if hidden_share is None:
         gain = brier(label_probabilities, y) - brier(mix_labels(f, q), y)
         deviations = float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(y)), 1e-12)) if len(y) > 1 else 0.0
-        size = choose_size(deviations)
+        if deviations < constants.MIN_SIZE_DEVIATIONS:
+            size = constants.SMALL_HIDDEN_SIZE
         if size is not None and not large:
             model, odds, f = _run_em(fit, X, y, q, label_probabilities, parts, size / (n_classes + 1))
     return LatentFit(LatentModel(model, q, theta, odds), f, label_probabilities, estimate, size, deviations)
-
-
-def choose_size(deviations: float) -> float | None:
-    """Choose the size of the hidden class by the evidence of held-out labels; None for a large one."""
-    medium, large = constants.SIZE_DEVIATIONS
-    return None if deviations >= large else constants.SMALL_HIDDEN_SIZES[int(deviations >= medium)]
 
 
 def _run_em(

@@ -10,6 +10,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.classifier import constants
+from exml_sim.classifier._groups import group_duplicates, join_groups, keep_together
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._latent_class import LatentFit, LatentModel, fit_em, mix_labels
 from exml_sim.classifier._parameters import Parameters
@@ -72,10 +73,12 @@ class FittedLayer:
 
 
 class LayerFitter(ABC):
-    """Fits the layers of a cascade."""
+    """Fits the layers of a cascade; `groups` numbers the groups of the rows of the first layer, if there are any."""
 
-    def __init__(self, parameters: Parameters, n_classes: int, rng: np.random.Generator) -> None:
-        self._parameters, self._n_classes, self._rng = parameters, n_classes, rng
+    def __init__(
+        self, parameters: Parameters, n_classes: int, rng: np.random.Generator, groups: IntArray | None = None
+    ) -> None:
+        self._parameters, self._n_classes, self._rng, self._groups = parameters, n_classes, rng, groups
 
     @abstractmethod
     def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
@@ -143,7 +146,7 @@ class LatentLayers(LayerFitter):
         """Fit on all rows; a row that this layer decides is never seen again, so it must be confident."""
         thetas = (theta,) if theta is not None else self._initial_thetas()
         target = self._parameters.target
-        latent, name = self._fit(X, y, None, large=True)
+        latent, name = self._fit(X, y, None, self._groups, large=True)
         fit = latent.resize(latent.size)
         votes = LatentVotes.of(fit, y)
         choice = choose_initial(votes.count_down_to(thetas, target), target)
@@ -159,7 +162,8 @@ class LatentLayers(LayerFitter):
     ) -> FittedLayer:
         """Fit, mix with the first layer, and decide by the likeliest class or a given theta."""
         theta = self._parameters.theta
-        fit, name = self._fit(X, y, theta)
+        own = None if self._groups is None else self._groups[rows]
+        fit, name = self._fit(X, y, theta, join_groups(own, group_duplicates(X, y)))
         if first.latent is not None:
             fit, weight = stack(fit, first.latent.resize(fit.size), rows, y, first.columns)
             name += "" if weight == 1.0 else f" (weight {weight:g}, initial layer {1 - weight:g})"
@@ -182,7 +186,9 @@ class LatentLayers(LayerFitter):
         model = replace(latent.model, theta=theta)
         return replace(first, model=model, latent=latent, decided=Decided(*LatentVotes.of(latent, y).vote(theta)))
 
-    def _fit(self, X: FloatArray, y: IntArray, theta: float | None, large: bool = False) -> tuple[LatentFit, str]:
+    def _fit(
+        self, X: FloatArray, y: IntArray, theta: float | None, groups: IntArray | None, large: bool = False
+    ) -> tuple[LatentFit, str]:
         """Fit the wanted model by EM, and name it; "auto" chooses by out-of-fold predictions."""
         parameters, n_classes = self._parameters, self._n_classes
         if not isinstance(parameters.model, str):
@@ -191,16 +197,18 @@ class LatentLayers(LayerFitter):
         else:
             name, seed, kernel = parameters.model, _draw_seed(self._rng), KernelFitter()
             if name == "auto":
-                name = choose_family(X, y, n_classes, seed, kernel)
+                name = choose_family(X, y, n_classes, seed, kernel, groups)
             fitter = make_fitter(name, len(y), seed, kernel)
         share = parameters.hidden_share
-        return fit_em(fitter, X, y, n_classes, parameters.label_noise, theta, share, large), name
+        return fit_em(keep_together(fitter, groups), X, y, n_classes, parameters.label_noise, theta, share, large), name
 
 
-def make_layer_fitter(parameters: Parameters, n_classes: int, rng: np.random.Generator) -> LayerFitter:
+def make_layer_fitter(
+    parameters: Parameters, n_classes: int, rng: np.random.Generator, groups: IntArray | None = None
+) -> LayerFitter:
     """Return the fitter of the wanted kind of layers."""
     kind: type[LayerFitter] = RejectionLayers if parameters.uses_rejection else LatentLayers
-    return kind(parameters, n_classes, rng)
+    return kind(parameters, n_classes, rng, groups)
 
 
 def make_scoring_fitter(parameters: Parameters, rng: np.random.Generator, candidates: int) -> Fitter:
@@ -227,7 +235,14 @@ def make_scoring_fitter(parameters: Parameters, rng: np.random.Generator, candid
     return fit
 
 
-def choose_family(X: FloatArray, y: IntArray, n_classes: int, seed: int, kernel: KernelFitter | None = None) -> str:
+def choose_family(
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    seed: int,
+    kernel: KernelFitter | None = None,
+    groups: IntArray | None = None,
+) -> str:
     """Choose the mean of forest and kernel, unless one of them predicts out-of-fold labels significantly better.
 
     Above `MAX_KERNEL_ROWS` rows there is the forest alone.
@@ -235,7 +250,8 @@ def choose_family(X: FloatArray, y: IntArray, n_classes: int, seed: int, kernel:
     if len(y) > constants.MAX_KERNEL_ROWS:
         return "forest"
     targets = one_hot(y, n_classes)
-    parts = [normalise(make_fitter(name, len(y), seed, kernel)(X, targets)[1]) for name in FAMILIES[1:]]
+    fitters = [keep_together(make_fitter(name, len(y), seed, kernel), groups) for name in FAMILIES[1:]]
+    parts = [normalise(fit(X, targets)[1]) for fit in fitters]
     mean = brier(np.asarray(np.mean(parts, axis=0), dtype=np.float64), y)
     for name, part in zip(FAMILIES[1:], parts, strict=True):
         gain = mean - brier(part, y)

@@ -77,14 +77,21 @@ class Layout:
     def split(self, X: Any) -> tuple[FloatArray, dict[str, RawTable] | None]:
         """Return encoded observed features, and raw values of the candidates, if they are in X.
 
-        Columns with names may be in any order. A table with names may lack all columns of a candidate: then it has no
-        value in any row.
+        Columns with names may be in any order. A table with names may lack all columns of a candidate, which then has
+        no values.
         """
-        table = self._arrange(read_raw(X))
+        given = read_raw(X)
+        table = self._arrange(given)
         points = encode(self.encodings, table.take(self.observed))
         if not self.candidates:
             return points, None
-        return points, {name: table.take(places) for name, places in self.candidates.items()}
+        has_names = self.names is not None and given.is_named
+        there = set(given.columns) if has_names else set(table.columns)
+        return points, {
+            name: table.take(places)
+            for name, places in self.candidates.items()
+            if any(table.columns[place] in there for place in places)
+        }
 
     def _arrange(self, table: RawTable) -> RawTable:
         """Return the columns in the order of the training table; those of absent candidates are missing."""

@@ -19,6 +19,8 @@ from exml_sim._internal.encoding import MISSING, Encodings
 from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim._internal.validation import check_alike, counted
 from exml_sim.classifier import constants
+from exml_sim.classifier._groups import group_duplicates
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.money import show
@@ -205,24 +207,17 @@ def diagnose_far_purchases(acquisition: AcquisitionManager) -> list[Diagnostic]:
 
 
 def diagnose_duplicates(X: FloatArray, y: NDArray[Any]) -> list[Diagnostic]:
-    """Report duplicated rows, label included, if they are more than expected by chance.
-
-    The expectation is computed from the distinct rows, as if columns were independent: the product over columns of the
-    fraction of pairs that agree.
-    """
-    table = np.column_stack([X, np.unique(y, return_inverse=True)[1]])
-    distinct, times = np.unique(table, axis=0, return_counts=True)
-    duplicated = int(times[times > 1].sum())
-    if len(distinct) < 2 or duplicated < constants.MIN_DUPLICATED_FRACTION * len(X):
+    """Report duplicated rows, label included, if they are more than expected by chance."""
+    groups = group_duplicates(X, np.unique(y, return_inverse=True)[1])
+    if groups is None:
         return []
-    counts = [np.unique(column, return_counts=True)[1] for column in distinct.T]
-    pairs = len(distinct) * (len(distinct) - 1)
-    by_chance = (len(X) - 1) * float(np.prod([(count * (count - 1)).sum() / pairs for count in counts]))
-    if by_chance >= constants.MIN_DUPLICATED_FRACTION:
+    times = np.bincount(groups)
+    duplicated = int(times[times > 1].sum())
+    if duplicated < constants.MIN_DUPLICATED_FRACTION * len(X):
         return []
     text = (
-        f"{duplicated} of {len(X)} are duplicated rows, more than expected by chance: out-of-fold metrics are "
-        "optimistic; remove duplicates"
+        f"{duplicated} of {len(X)} are duplicated rows, more than expected by chance; they are kept together in "
+        "out-of-fold predictions; remove duplicates that are no independent rows"
     )
     return [Diagnostic("duplicated_rows", text, WARNING, "rows")]
 
@@ -244,7 +239,7 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
         for name, count in zip(data.names, data.available, strict=True)
         if not count
     ]
-    everything = sum((c * n for c, n in zip(data.costs, data.available, strict=True)), Fraction(0))
+    everything = Tariff(data.names, data.costs).total(data.available)
     if data.budget >= everything > 0:
         text = f"the budget of {show(data.budget)} buys everything there is ({show(everything)})"
         diagnostics.append(Diagnostic("budget_buys_everything", text, NOTE, "money"))

@@ -1,82 +1,68 @@
-"""Plan what a strategy will buy, by running it on assumed scores.
-
-Nothing is asked of an oracle. The rounds depend on which candidates survive. Where costs or numbers of rows differ, the
-plan is given for both ends: the cheapest candidates stay, or the most expensive ones.
-"""
+"""Plan what a classifier will buy: its first round is known, the rest follows the scores. No oracle is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from exml_sim._internal.arrays import BoolArray, CountArray, IntArray
-from exml_sim.bandit._ranking import Scores
-from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment
 from exml_sim.classifier._growth import check_affordable, strategy_for
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import render
 from exml_sim.classifier.subset_selection import plan_first_round
-from exml_sim.money import show
+from exml_sim.money import Prices, allot, show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.seeds import Seeds
-from exml_sim.strategies import Strategy, ValueOfInformationCommit
 from exml_sim.strategies.fixed_confidence import FixedConfidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """What will be bought under one assumption.
+class PurchasePlan:
+    """The first round, and what may be spent.
 
     Attributes
     ----------
-    kind
-        "rounds", "subset_selection" or "fixed_confidence".
-    assumption
-        Which candidates stay, or what decides.
-    cost
-        All that may be spent.
-    first_rows, first_cost
-        Rows of the candidate that gets fewest in the first round, and the money of that round.
-    details
-        Further values for the text: rounds, money for validation rows, unaffordable candidates, confidence.
+    rows, budget, cost
+        Rows of the table, the money, and the most that the exploration may spend.
+    candidates
+        Names, costs and numbers of rows that can be bought.
+    first
+        Rows of the first round by candidate; those that it leaves out are missing.
+    first_cost
+        Money of the first round.
+    selects_subsets
+        Whether sets of candidates are compared; otherwise a strategy decides.
+    confidence
+        Of a fixed-confidence strategy, otherwise None.
+    further_layers
+        Number of layers after the first exploration.
     """
-
-    kind: str
-    assumption: str
-    cost: Fraction
-    first_rows: int
-    first_cost: Fraction
-    details: dict[str, Any] = field(default_factory=dict)
-
-    def text(self) -> str:
-        """Render the plan."""
-        return render("plan.txt.j2", plan=self).rstrip("\n")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PurchasePlan:
-    """The plans of the first exploration, the candidates, and the number of further layers."""
 
     rows: int
     budget: Fraction
+    cost: Fraction
     candidates: tuple[tuple[str, Fraction, int], ...]
-    plans: tuple[Plan, ...]
+    first: dict[str, int]
+    first_cost: Fraction
+    selects_subsets: bool
+    confidence: float | None
     further_layers: int
 
     @property
     def first_rows(self) -> int:
-        """Rows of the first round."""
-        return min(plan.first_rows for plan in self.plans)
+        """Rows of the candidate that gets fewest in the first round."""
+        return min(self.first.values(), default=0)
+
+    @property
+    def left_out(self) -> list[str]:
+        """Candidates whose cost exceeds the exploration budget."""
+        return [name for name, _, _ in self.candidates if self.first and name not in self.first]
 
     def text(self) -> str:
-        """Render all plans."""
-        return render("plans.txt.j2", purchase=self).rstrip("\n")
+        """Render the plan."""
+        return render("plan.txt.j2", plan=self).rstrip("\n")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; money is text, because it is exact."""
@@ -84,7 +70,9 @@ class PurchasePlan:
             "rows": self.rows,
             "budget": show(self.budget),
             "candidates": [{"name": n, "cost": show(c), "available": count} for n, c, count in self.candidates],
-            "plans": [{"assumption": plan.assumption, "cost": show(plan.cost)} for plan in self.plans],
+            "first_round": self.first,
+            "first_cost": show(self.first_cost),
+            "cost": show(self.cost),
         }
 
 
@@ -100,135 +88,31 @@ def plan_purchase(
     n_classes
         Number of known classes.
     """
-    rows, names, costs = len(oracle.available(oracle.names[0])), oracle.names, oracle.costs
+    rows, names, tariff = len(oracle.available(oracle.names[0])), oracle.names, Tariff(oracle.names, oracle.costs)
     parameters, budget = model.resolve(n_classes), model.budget_for(oracle, rows)
     check_affordable(AcquisitionManager(oracle, rows, budget), parameters)
     part = budget / max(1, parameters.max_stages - 1)
-    strategy = parameters.strategy
-    if len(names) > 1 and parameters.selects_subsets:
-        plans = [plan_subset_selection(names, costs, available, part, n_classes, strategy)]
-    elif len(names) > 1 and isinstance(strategy, FixedConfidence):
-        plans = [plan_fixed_confidence(costs, available, part, strategy)]
+    strategy: Any = strategy_for(parameters, len(names))
+    if parameters.selects_subsets and len(names) > 1:
+        places, count = plan_first_round(tariff, available, part, n_classes, strategy)
+        wanted = {place: count for place in places if count}
+    elif isinstance(strategy, FixedConfidence):
+        count = min(strategy.first_pulls, int(part / tariff.price(range(len(names)))))
+        wanted = dict.fromkeys(range(len(names)), count)
     else:
-        rule = strategy_for(parameters, len(names))
-        plans = plan_rounds(names, costs, available, rule, part, parameters.validation_fraction)
-    candidates = tuple(zip(names, costs, available, strict=True))
-    return PurchasePlan(rows, budget, candidates, tuple(plans), max(0, parameters.max_stages - 2))
-
-
-def plan_rounds(
-    names: Sequence[str],
-    costs: Sequence[Fraction],
-    available: Sequence[int],
-    strategy: Strategy,
-    budget: Fraction,
-    validation_fraction: Fraction,
-) -> list[Plan]:
-    """Plan the rounds of a bandit strategy, for both ends of what may survive.
-
-    Parameters
-    ----------
-    available
-        Number of rows that can be bought of each candidate.
-    budget, validation_fraction
-        Money for the exploration, and the part of it that is kept for validation rows.
-    """
-    prices = np.array([float(cost) for cost in costs])
-    order = np.argsort(prices, kind="stable").argsort(kind="stable").astype(float)
-    ends = [("the cheapest candidates stay", order), ("the most expensive candidates stay", -order)]
-    if len(set(costs)) == 1 and len(set(available)) == 1:
-        ends = [("the first candidates stay (all cost the same: the numbers are exact)", order)]
-    plans = []
-    for assumption, wanted in ends:
-        # Quality per cost divides by the cost: undone here, so that the wanted order results.
-        per_cost = strategy.objective == "risk_per_cost"
-        pool = _AssumedScores(names, costs, available, BASELINE_RISK + wanted * prices if per_cost else wanted)
-        ledger = pool.explore(strategy, budget * (1 - validation_fraction)).ledger
-        # What rounding and missing rows leave over goes to validation rows as well.
-        kept = budget - ledger.spent if validation_fraction else Fraction(0)
-        rounds: list[dict[str, Any]] = []
-        for number in range(1, ledger.rounds + 1):
-            pulls = [int(n) for n in ledger.round_pulls(number)[0]]
-            money = sum((n * c for n, c in zip(pulls, ledger.prices.exact_costs, strict=True)), Fraction(0))
-            rounds.append({"rows": [(name, n) for name, n in zip(names, pulls, strict=True) if n], "money": money})
-        details = {"rounds": rounds, "validation": kept}
-        first = int(ledger.round_pulls(1)[0].min())
-        plans.append(Plan("rounds", assumption, ledger.spent + kept, first, rounds[0]["money"], details))
-    return plans
-
-
-def plan_subset_selection(
-    names: Sequence[str],
-    costs: Sequence[Fraction],
-    available: Sequence[int],
-    budget: Fraction,
-    n_classes: int,
-    strategy: ValueOfInformationCommit,
-) -> Plan:
-    """Plan a subset selection: its first round is known, the rest follows the scores."""
-    compared, rows = plan_first_round(costs, available, budget, n_classes, strategy)
-    first_cost = sum((costs[place] * min(rows, available[place]) for place in compared), Fraction(0))
-    left_out = [name for place, name in enumerate(names) if place not in compared] if rows else []
-    cost = min(budget, _cost_of_everything(costs, available))
-    return Plan("subset_selection", "the scores decide", cost, rows, first_cost, {"unaffordable": left_out})
-
-
-def plan_fixed_confidence(
-    costs: Sequence[Fraction], available: Sequence[int], budget: Fraction, strategy: FixedConfidence
-) -> Plan:
-    """Plan a fixed-confidence strategy: its first round is known, the rest until it is confident."""
-    rows = min(strategy.first_pulls, int(budget / sum(costs, Fraction(0))))
-    first_cost = _cost_of_everything(costs, [min(rows, count) for count in available])
-    cost = min(budget, _cost_of_everything(costs, available))
-    details = {"confidence": strategy.confidence}
-    return Plan("fixed_confidence", "until the selection is confident", cost, rows, first_cost, details)
-
-
-def _cost_of_everything(costs: Sequence[Fraction], available: Sequence[int]) -> Fraction:
-    return sum((cost * count for cost, count in zip(costs, available, strict=True)), Fraction(0))
-
-
-class _AssumedScores(Pool):
-    """Arms with given scores, of which only numbers of rows are known."""
-
-    def __init__(self, names: Sequence[str], costs: Sequence[Fraction], rows: Sequence[int], badness: object) -> None:
-        self._names, self._costs = tuple(names), tuple(costs)
-        self._rows, self._badness = np.asarray(rows, dtype=np.int64), np.asarray(badness, dtype=np.float64)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._names
-
-    @property
-    def costs(self) -> tuple[Fraction, ...]:
-        return self._costs
-
-    def open(self, seeds: Seeds) -> _CountedArms:
-        return _CountedArms(self._rows, self._badness)
-
-
-class _CountedArms(ArmState):
-    """Arms that count rows."""
-
-    levels = 1
-    has_exact_scores = True
-
-    def __init__(self, rows: IntArray, badness: object) -> None:
-        self._left = rows.copy()
-        self._badness = np.asarray(badness, dtype=np.float64)
-
-    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
-        pulled = np.asarray(np.minimum(pulls, self._left), dtype=np.int64)
-        pay(pulled, pulled)
-        self._left = self._left - pulled[0]
-        return pulled
-
-    def pulls_left(self) -> IntArray:
-        return self._left[None]
-
-    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
-        value = np.where(wanted, self._badness, np.inf)
-        return Scores(value, value, value)
-
-    def counts(self) -> CountArray | None:
-        return None
+        prices, money = Prices.of(oracle.costs), part * (1 - parameters.validation_fraction)
+        units = prices.units(strategy.first_round_cost(money, prices))
+        active = (prices.costs > 0)[None]
+        wanted = dict(enumerate(allot(units, prices.costs, active, strategy.alignment)[0].tolist()))
+    first = [min(wanted.get(place, 0), available[place]) for place in range(len(names))]
+    return PurchasePlan(
+        rows,
+        budget,
+        min(part, tariff.total(available)),
+        tuple(zip(names, oracle.costs, available, strict=True)),
+        {name: first[place] for place, name in enumerate(names) if place in wanted},
+        tariff.total(first),
+        parameters.selects_subsets,
+        getattr(strategy, "confidence", None),
+        max(0, parameters.max_stages - 2),
+    )

@@ -23,7 +23,8 @@ from exml_sim._internal.encoding import Encodings
 from exml_sim._internal.validation import check_random_state, shown
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier._journal import Journal, digest
-from exml_sim.money import Money, exact_cost, show
+from exml_sim.classifier._tariff import Tariff
+from exml_sim.money import CandidateCost, Money, exact_cost, show
 from exml_sim.oracle import Oracle, availability, checked_answer, zip_names
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Acquisition:
     layer
         Layer of the cascade it was for, from 2.
     purpose
-        "exploration" or "validation".
+        "exploration", "validation", or "earlier" for an exploration that is continued.
     candidate
         Name.
     rows
@@ -71,6 +72,8 @@ class AcquisitionManager:
     ----------
     ledger
         Every purchase.
+    tariff
+        Costs and fees.
     bought
         Which values have been paid for, shape (K, m).
     purchases
@@ -82,10 +85,24 @@ class AcquisitionManager:
         self.n_rows = n_rows
         self.names = tuple(oracle.names)
         self.costs = tuple(exact_cost(cost, f"cost of candidate {n!r}") for n, cost in zip_names(oracle))
-        self.ledger = Ledger(budget, self.costs, self.names)
+        self.tariff = Tariff(self.names, self.costs)
+        items, amounts = self.tariff.items
+        self.ledger = Ledger(budget, amounts, items)
         self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
         self.purchases: list[Acquisition] = []
         self._values: list[FloatArray | None] = [None] * len(self.names)
+
+    def buy_owned(self) -> None:
+        """Book the values that an earlier run of the oracle bought: they are paid from the budget first."""
+        owned: Mapping[str, IntArray] = getattr(self._oracle, "owned", {})
+        wanted = {self.names.index(name): rows for name, rows in owned.items()}
+        if wanted and (money := self.price_all(wanted)) > self.ledger.budget:
+            raise ValueError(
+                f"values for {show(money)} are bought already: a budget to continue must be larger, got "
+                f"{show(self.ledger.budget)}"
+            )
+        if wanted:
+            self.buy(wanted, layer=2, purpose="earlier")
 
     def available(self, arm: int) -> BoolArray:
         """Return the rows for which a candidate can be bought."""
@@ -96,14 +113,23 @@ class AcquisitionManager:
         usable = self.available(arm) | self.bought[arm]
         return np.asarray(rows[usable[rows]], dtype=np.int64)
 
-    def price(self, arms: Iterable[int]) -> Fraction:
-        """Return the cost of one row of the candidates together."""
-        return sum((self.costs[arm] for arm in arms), Fraction(0))
+    def price(self, arms: Iterable[int], row: int | None = None) -> Fraction:
+        """Return the cost of one row of the candidates together; bundles that the given row has paid are free."""
+        paid = () if row is None or not self.tariff.fees else np.flatnonzero(self.bought[:, row]).tolist()
+        return self.tariff.price(arms, paid)
+
+    def setup(self, arms: Iterable[int]) -> Fraction:
+        """Return the set-up fees of the candidates that are still to be paid."""
+        return self.tariff.setup(arms, np.flatnonzero(self.bought.any(axis=1)).tolist())
+
+    def price_all(self, wanted: Mapping[int, IntArray]) -> Fraction:
+        """Return the cost of values of rows by candidate, fees included."""
+        return self.tariff.money(_add_rows(self.bought, wanted)) - self.tariff.money(self.bought)
 
     def buy(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
         """Buy values of rows by candidate: the ledger pays first, or raises an error. No value is bought twice."""
         self._check_new(wanted)
-        self.ledger.buy([len(wanted.get(arm, ())) for arm in range(len(self.names))])
+        self.ledger.buy(self.tariff.count(_add_rows(self.bought, wanted)) - self.tariff.count(self.bought))
         self.receive(wanted, layer=layer, purpose=purpose)
 
     def receive(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
@@ -112,7 +138,7 @@ class AcquisitionManager:
         If the oracle fails, the money of undelivered values is refunded.
         """
         self._check_new(wanted)
-        paid = self.ledger.pulls[0] - self.bought.sum(axis=1)
+        paid = self.ledger.pulls[0] - self.tariff.count(self.bought)
         for arm, rows in wanted.items():
             if len(rows) > paid[arm]:
                 raise ValueError(
@@ -128,7 +154,7 @@ class AcquisitionManager:
                     self._store(arm, rows)
                     self.purchases.append(Acquisition(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
         except BaseException:
-            self.ledger.take_back(self.ledger.pulls[0] - self.bought.sum(axis=1))
+            self.ledger.take_back(self.ledger.pulls[0] - self.tariff.count(self.bought))
             raise
 
     def _check_new(self, wanted: Mapping[int, IntArray]) -> None:
@@ -162,6 +188,14 @@ class AcquisitionManager:
         if table is None or not self.bought[arm, rows].all():
             raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
         return table[rows]
+
+
+def _add_rows(bought: BoolArray, wanted: Mapping[int, IntArray]) -> BoolArray:
+    """Return what is bought with further rows by candidate."""
+    after = bought.copy()
+    for arm, rows in wanted.items():
+        after[arm, rows] = True
+    return after
 
 
 class MissingMeasurements(Exception):
@@ -206,7 +240,7 @@ class RecordedOracle:
             raise ValueError("an oracle needs at least one candidate, got none")
         self.names = tuple(costs)
         self.costs = tuple(exact_cost(cost, f"cost of candidate {name!r}") for name, cost in costs.items())
-        self._rows, self._journal, self._source = n_rows, journal, source
+        self.n_rows, self._journal, self._source = n_rows, journal, source
         self._measurable = measurable or source is None
         self._watch = watch
         self._asked: set[tuple[str, int]] = set()
@@ -217,13 +251,19 @@ class RecordedOracle:
         return getattr(self._source, "encodings", {})
 
     @property
+    def owned(self) -> dict[str, IntArray]:
+        """Rows by candidate that an earlier run bought."""
+        rows = {name: sorted(row for owner, row in self._journal.owned if owner == name) for name in self.names}
+        return {name: np.array(places, dtype=np.int64) for name, places in rows.items() if places}
+
+    @property
     def unused(self) -> int:
         """Recorded values that this run has not asked for so far."""
         return len(set(self._journal.values) - self._asked)
 
     def available(self, candidate: str) -> BoolArray:
         """Return rows that are recorded, that the source has, or that can be measured; lost rows are not there."""
-        rows = np.ones(self._rows, dtype=np.bool_) if self._measurable else self._offered(candidate)
+        rows = np.ones(self.n_rows, dtype=np.bool_) if self._measurable else self._offered(candidate)
         rows[[row for name, row in self._journal.values if name == candidate]] = True
         rows[[row for name, row in self._journal.lost if name == candidate]] = False
         return rows
@@ -258,24 +298,21 @@ class RecordedOracle:
     def _offered(self, candidate: str) -> BoolArray:
         """Return the rows that the source has."""
         if self._source is None:
-            return np.zeros(self._rows, dtype=np.bool_)
-        return availability(self._source, candidate, self._rows).copy()
+            return np.zeros(self.n_rows, dtype=np.bool_)
+        return availability(self._source, candidate, self.n_rows).copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurementRequest:
-    """Rows to be measured now by candidate, and the cost of one value of each candidate."""
+    """Rows to be measured now by candidate, the cost of one value of each, and money for all, and before."""
 
     rows: dict[str, IntArray]
     costs: dict[str, Fraction]
+    cost: Fraction
+    before: Fraction
 
     def __len__(self) -> int:
         return sum(map(len, self.rows.values()))
-
-    @property
-    def cost(self) -> Fraction:
-        """Money for the missing values."""
-        return sum((self.costs[name] * len(rows) for name, rows in self.rows.items()), Fraction(0))
 
 
 class AskTell:
@@ -300,6 +337,9 @@ class AskTell:
         Called after every purchase with the number of values of the run.
     about
         Further plain values that identify the run, for instance names of columns.
+    top_up
+        Continue a finished run of the journal with a larger budget or further candidates. What it bought is owned, and
+        its money counts.
 
     Examples
     --------
@@ -326,6 +366,7 @@ class AskTell:
         measurable: bool = True,
         watch: Callable[[int], None] | None = None,
         about: Mapping[str, Any] | None = None,
+        top_up: bool = False,
     ) -> None:
         state = model.random_state
         if isinstance(state, bool) or not isinstance(state, Integral):
@@ -341,7 +382,7 @@ class AskTell:
         self._source, self._measurable = source, measurable
         self._costs, self._watch = dict(costs), watch
         run = {**_identify_run(model, X, y, self._costs), **(about or {})}
-        self.journal = Journal.open(run, None if journal is None else Path(journal))
+        self.journal = Journal.open(run, None if journal is None else Path(journal), top_up)
         self._request: MeasurementRequest | None = None
         self.unused = 0
 
@@ -353,9 +394,19 @@ class AskTell:
         try:
             self.model.fit(self._X, self._y, oracle)
         except MissingMeasurements as missing:
-            self._request = MeasurementRequest(missing.rows, dict(zip(oracle.names, oracle.costs, strict=True)))
+            self._request = self._make_request(missing.rows, oracle)
         self.unused = oracle.unused
         return self._request
+
+    def _make_request(self, rows: dict[str, IntArray], oracle: RecordedOracle) -> MeasurementRequest:
+        """Count the money of the recorded values and of the requested ones."""
+        tariff, places = Tariff(oracle.names, oracle.costs), {name: arm for arm, name in enumerate(oracle.names)}
+        bought = np.zeros((len(places), oracle.n_rows), dtype=np.bool_)
+        for name, row in self.journal.values:
+            bought[places[name], row] = True
+        before = tariff.money(bought)
+        after = tariff.money(_add_rows(bought, {places[name]: wanted for name, wanted in rows.items()}))
+        return MeasurementRequest(rows, dict(zip(oracle.names, oracle.costs, strict=True)), after - before, before)
 
     def tell(self, values: Mapping[str, ArrayLike], lost: Mapping[str, ArrayLike] | None = None) -> None:
         """Take values in the order of `MeasurementRequest.rows`; rows with NaN are asked for again.
@@ -428,6 +479,8 @@ def _identify_run(model: BaseExMLClassifier, X: Any, y: ArrayLike, costs: Mappin
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, CandidateCost) and (value.setup or value.bundle):
+        return [show(value), show(value.setup), value.bundle, show(value.bundle_fee)]
     if isinstance(value, Fraction):
         return show(value)
     if isinstance(value, list | tuple):

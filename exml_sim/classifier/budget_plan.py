@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.report import prediction_costs, render
 from exml_sim.classifier.subset_selection import plan_first_round
 from exml_sim.money import show
@@ -206,15 +207,15 @@ def plan_budget(
     """
     check_value(value_per_correct, rows_to_predict)
     curve = LearningCurve.of(model)
-    names = list(model.ledger_.names)
-    price = sum((costs[names.index(name)] for name in model.selected_), Fraction(0))
+    tariff = Tariff(model.tariff_.names, costs)
+    price = tariff.price(tariff.names.index(name) for name in model.selected_)
     spent = Fraction(0) if is_pilot else model.ledger_.spent
     per_row = float(sum((layer["fraction"] * float(layer["cost"]) for layer in prediction_costs(model)), 0.0))
     worth = None
     if value_per_correct is not None and rows_to_predict is not None:
         worth = _Worth(curve, value_per_correct * rows_to_predict, per_row * rows_to_predict, is_pilot)
     points = []
-    for budget, bought in _list_budgets(model, costs, price, rows, curve.rows, spent, is_pilot):
+    for budget, bought in _list_budgets(model, tariff, price, rows, curve.rows, spent, is_pilot):
         benefit = None if worth is None else worth.net_benefit(bought, float(budget - spent))
         points.append(BudgetPoint(budget, bought, *curve.predict(bought, rows_to_predict), benefit))
     plan = BudgetPlan(model.selected_, spent, curve.accuracy - curve.gain, tuple(points), per_row, "")
@@ -233,7 +234,7 @@ def check_value(value_per_correct: float | None, rows_to_predict: int | None) ->
 
 def _list_budgets(
     model: BaseExMLClassifier,
-    costs: Sequence[Fraction],
+    tariff: Tariff,
     price: Fraction,
     rows: int,
     have: int,
@@ -245,13 +246,13 @@ def _list_budgets(
         left = (rows - have) * price
         parts = dict.fromkeys([Fraction(0), *(Fraction(int(left * Fraction(f))) for f in FRACTIONS), left])
         return [(spent + part, have + int(part / price)) for part in sorted(parts) if part <= left]
-    everything, strategy = rows * sum(costs, Fraction(0)), model.resolve().strategy
-    budgets = []
+    counts, strategy = [rows] * len(tariff.costs), model.resolve().strategy
+    everything, budgets = tariff.total(counts), []
     for fraction in FRACTIONS:
         budget = Fraction(int(everything * Fraction(fraction)))
-        _, first = plan_first_round(costs, [rows] * len(costs), budget, len(model.classes_), strategy)
+        _, first = plan_first_round(tariff, counts, budget, len(model.classes_), strategy)
         if first:
-            bought = first + int((budget - first * sum(costs, Fraction(0))) / price)
+            bought = first + int((budget - tariff.total([first] * len(counts))) / price)
             budgets.append((budget, min(rows, bought)))
     return budgets
 
@@ -289,15 +290,14 @@ def _advise(plan: BudgetPlan, worth: _Worth) -> BudgetPlan:
     best = max(points, key=lambda point: point.net_benefit or 0.0, default=None)
     gains = [point.budget for point in points if (point.net_benefit or 0.0) >= 0.0 and point.budget > plan.spent]
     break_even = max(gains, default=None)
-    figures = (plan.selected, plan.spent, plan.baseline, plan.points, plan.prediction_cost)
     if best is None or (best.net_benefit or 0.0) <= 0.0 or best.budget <= plan.spent:
-        return BudgetPlan(*figures, f"Buy nothing{' more' if plan.spent else ''}: {_find_reason(plan, worth)}.")
+        return replace(plan, advice=f"Buy nothing{' more' if plan.spent else ''}: {_find_reason(plan, worth)}.")
     what = f"{show(best.budget - plan.spent)} more" if plan.spent else show(best.budget)
     advice = (
         f"Spend {what} on {' + '.join(plan.selected)}: expected accuracy {best.accuracy:.1%} ({best.lower:.1%} to "
         f"{best.upper:.1%}), expected net benefit {best.net_benefit:,.0f}."
     )
-    return BudgetPlan(*figures, advice, best, break_even)
+    return replace(plan, advice=advice, best=best, break_even=break_even)
 
 
 def _find_reason(plan: BudgetPlan, worth: _Worth) -> str:

@@ -62,8 +62,9 @@ LEARNING_DEVIATION = 0.1
 FULL_DIFFERENCE = 0.2
 #: Chosen on the choosing half: deviations by which another set must be better to replace the selected one.
 SWITCH_DEVIATIONS = 3.0
-#: Chosen on the choosing half: with less than this evidence no more than this part of the money is spent.
-MIN_EXPLAINED_DEVIATIONS, MAX_UNEXPLAINED_FRACTION = 0.0, Fraction(1, 2)
+#: Chosen on the choosing half: with less than this evidence, on few rows and on at least that many, no more than this
+#: part of the money is spent.
+MIN_EXPLAINED_DEVIATIONS, MIN_EVIDENCE_ROWS, MAX_UNEXPLAINED_FRACTION = (0.0, 0.5), 25, Fraction(1, 2)
 #: Tuned on 13 tables: candidates that are scored together with the best one.
 MAX_PARTNERS = 3
 #: Chosen by hand, for speed: candidates that are tried as an extension of the selected set.
@@ -82,8 +83,8 @@ TEMPERATURE = 2.0
 #: Tuned on 13 tables: rounds of EM. With more rounds the hidden class slowly shrinks.
 EM_ROUNDS = 2
 #: Chosen on the choosing half (benchmarks/practice/split.json): large hidden class in units of an average known class;
-#: standard errors of the Brier score above which it is medium and large; small and medium size.
-MAX_HIDDEN_SIZE, SIZE_DEVIATIONS, SMALL_HIDDEN_SIZES = 1.05, (-0.5, 2.0), (0.45, 0.9)
+#: standard errors of the Brier score from which it is kept; small size.
+MAX_HIDDEN_SIZE, MIN_SIZE_DEVIATIONS, SMALL_HIDDEN_SIZE = 0.9, -0.25, 0.3
 #: Tuned on all tables (seeds below 100), like all constants of label noise: q = (1 - s)/C + s e_c for s in this grid.
 NOISE_LEANS = (0.2, 0.4, 0.6, 0.8)
 #: Neighbours that a probability is worth, and fraction of other labels near a corner; all pairs are summed over.
@@ -112,7 +113,7 @@ MAX_KERNEL_ROWS = 1500
 #: Chosen by hand: smallest probability, so that no row is impossible.
 MIN_PROBABILITY = 1e-3
 #: Chosen by hand: rows that a tree draws at most. Trees of more rows follow the label noise further.
-MAX_DRAWN_ROWS = 4000
+MAX_DRAWN_ROWS = 2500
 #: Cited: scikit-learn's tolerances. Values this close are equal, and targets of less variance are equal.
 EQUAL_VALUE_TOLERANCE, EQUAL_TARGET_TOLERANCE = 1e-7, float(np.finfo(np.float64).eps)
 #: Tuned on all tables (seeds 300 to 304 and 100 to 103), like all constants of kernel regression: penalties, smallest
@@ -142,8 +143,8 @@ MIN_RELATIVE_DEVIATION = 1e-12
 #: Chosen by hand: distances from the median in units of the quartile distance. A value beyond the first is reported, a
 #: column with one beyond the second is clipped.
 FAR_QUARTILE_DISTANCES, CLIP_QUARTILE_DISTANCES = 20.0, 100.0
-#: Chosen by hand: columns with far values that are listed, and names in a list.
-MAX_FAR_COLUMNS, MAX_LISTED_NAMES = 5, 8
+#: Chosen by hand: columns with far values that are listed.
+MAX_FAR_COLUMNS = 5
 #: Chosen by hand: rows below which a class is rare, and the fraction of two classes below which accuracy hides it.
 MIN_ROWS_PER_CLASS, RARE_CLASS_FRACTION = 10, 0.1
 #: Chosen by hand: classes above which labels look like a measurement, if there are fewer rows than this of each.
@@ -160,8 +161,5 @@ MISSED_LARGE_CLASSES = 0.03
 REJECTION_COPIES, KERNEL_COPIES, FOREST_BYTES_PER_ROW = 4.3, 11.0, 5_000
 #: Chosen by hand: a class is poorly recognised below this fraction of its accepted rows, if it has that many rows.
 MIN_RECALL, MIN_RECALL_ROWS = 0.5, 5
-#: Chosen by hand: fraction of hidden rows with one label for which an undetectable hidden class is computed, and the
-#: fraction of rows that is negligible.
-ONE_SIDED_NOISE, NEGLIGIBLE_HIDDEN_FRACTION = 0.95, 0.05
 #: Chosen by hand: estimated fraction of hidden rows with one label from which it is reported.
 REPORTED_NOISE_FRACTION = 0.7

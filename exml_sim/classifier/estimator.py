@@ -21,20 +21,21 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.encoding import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
-from exml_sim.classifier._cascade import Cascade, Decisions, Layer, make_ask
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Watch, make_ask
+from exml_sim.classifier._groups import encode_groups, group_duplicates, join_groups
 from exml_sim.classifier._growth import (
     Assessment,
+    Grower,
     Growth,
     LayerRecord,
     assess,
     check_affordable,
     fit_initial_record,
-    grow,
 )
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
 from exml_sim.classifier._layout import Columns, Layout
-from exml_sim.classifier._nested import cross_validate, encode_groups
+from exml_sim.classifier._nested import cross_validate
 from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
 from exml_sim.classifier._preflight import (
     check_memory,
@@ -45,11 +46,12 @@ from exml_sim.classifier._preflight import (
     raise_errors,
 )
 from exml_sim.classifier._saved import SavedModel, load, save
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import PAPER_THETAS
 from exml_sim.classifier.evaluation import Evaluation, evaluate
 from exml_sim.classifier.report import render_report
-from exml_sim.money import Money, exact
+from exml_sim.money import Money, exact, exact_cost
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
 
 if TYPE_CHECKING:
@@ -184,7 +186,7 @@ class BaseExMLClassifier:
         fitted.
     hidden_share : float in [0, 1), optional
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default
-        held-out prediction of labels chooses between a large, a medium and a small hidden class
+        held-out prediction of labels chooses between a large and a small hidden class
         (`exml_sim.classifier._latent_class`).
     kernel : {"gaussian", "linear"}, default "gaussian"
         Kernel of rejection models.
@@ -345,8 +347,8 @@ class BaseExMLClassifier:
         test_data
             Test data with the truth, with theta="tune_on_test" only.
         groups
-            Group of every row, such as a person with several rows. Rows of a group are in the same fold of the
-            evaluation, as duplicated rows always are.
+            Group of every row, such as a person with several rows. Out-of-fold predictions keep rows of a group
+            together, as they always do with duplicated rows.
         others
             Refused: rows have no weights (`sample_weight`).
         """
@@ -373,10 +375,12 @@ class BaseExMLClassifier:
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         acquisition = AcquisitionManager(oracle, len(rows), self.budget_)
-        first = fit_initial_record(rows, codes, n_classes, parameters.initial_theta, parameters, rng)
+        acquisition.buy_owned()
+        given = None if groups is None else encode_groups(groups, len(rows))
+        apart = join_groups(given, group_duplicates(rows, codes))
+        first = fit_initial_record(rows, codes, n_classes, parameters, rng, apart)
         evaluation = evaluate((first,), codes, self.classes_, parameters.cascade)
         self.assessment_ = _assess_classes(assess(first.choice, parameters), evaluation)
-        group_codes = None if groups is None else encode_groups(groups, len(rows))
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and parameters.max_stages > 1
         self.tuned_on_test_: tuple[tuple[float, float], ...] = ()
@@ -386,11 +390,11 @@ class BaseExMLClassifier:
         else:
             check_affordable(acquisition, parameters)
             if test_data is None:
-                self._keep(grow(rows, codes, n_classes, first, acquisition, parameters, rng), acquisition)
+                self._keep(Grower(codes, n_classes, first, acquisition, parameters, rng, apart).run(rows), acquisition)
             else:
                 self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
         self._evaluation: tuple[Evaluation | None] | None = None
-        self._codes, self._groups = codes, group_codes
+        self._codes, self._groups = codes, apart
         return self
 
     @property
@@ -431,7 +435,7 @@ class BaseExMLClassifier:
         self.cascade_ = Cascade(growth.layers)
         self.records_ = growth.records
         self.notes_ = (*self._data_notes, *diagnose_far_purchases(acquisition), *growth.notes)
-        self.ledger_ = acquisition.ledger
+        self.ledger_, self.tariff_ = acquisition.ledger, acquisition.tariff
         self.purchases_ = tuple(acquisition.purchases)
         self.bought_ = acquisition.bought
         self.widths_ = acquisition.widths
@@ -454,7 +458,7 @@ class BaseExMLClassifier:
             rng.bit_generator.state = state
             acquisition = AcquisitionManager(oracle, len(X), self.budget_)
             changed = parameters.replace(theta=theta, exploration_theta=theta)
-            growth = grow(X, y, len(self.classes_), first, acquisition, changed, rng)
+            growth = Grower(y, len(self.classes_), first, acquisition, changed, rng).run(X)
             self._keep(growth, acquisition)
             runs.append((theta, self.score(test.X, test.classes, test.oracle), growth, acquisition))
         best = max(runs, key=lambda run: run[1])
@@ -477,7 +481,7 @@ class BaseExMLClassifier:
 
     def budget_for(self, oracle: Oracle, rows: int) -> Fraction:
         """Return the exact budget for a table with `rows` rows."""
-        priced = zip_names(oracle)
+        priced = [(name, exact_cost(cost, f"cost of candidate {name!r}")) for name, cost in zip_names(oracle)]
         if (self.budget is None) == (self.budget_ratio is None):
             raise ValueError("give exactly one of budget and budget_ratio")
         is_percentage = isinstance(self.budget, str) and self.budget.strip().endswith("%")
@@ -496,7 +500,8 @@ class BaseExMLClassifier:
         if not 0 < ratio <= 1:
             given = "budget_ratio must be in (0, 1]" if percentage is None else "budget must be at most 100%"
             raise ValueError(f"{given}, got {self.budget if percentage is not None else self.budget_ratio}")
-        return ratio * rows * sum((exact(cost) for _, cost in priced), Fraction(0))
+        names, costs = zip(*priced, strict=True)
+        return ratio * Tariff(names, costs).total([rows] * len(names))
 
     def resolve(self, n_classes: int | None = None) -> Parameters:
         """Return the parameters, validated and resolved."""
@@ -539,9 +544,10 @@ class BaseExMLClassifier:
         Raises
         ------
         ValueError
-            If a value is needed and missing; `decide` and `explain` say for which rows.
+            If a value is needed and missing; `decide` and `explain` say for which rows. If candidates are columns of X,
+            such rows are predicted by the observed columns.
         """
-        decisions = self._require_decided(self.decide(X, oracle))
+        decisions = self._decide_all(X, oracle)
         if self.hidden == "flag":
             return np.asarray(self.classes_[decisions.winner])
         return decisions.labels(self.classes_, self.hidden_label)
@@ -582,7 +588,7 @@ class BaseExMLClassifier:
         Rows with another label are left out. ``cross_val_score(model, X, y, scoring=ExMLClassifier.score_known)`` uses
         it.
         """
-        winner = self._require_decided(self.decide(X, oracle)).winner
+        winner = self._decide_all(X, oracle).winner
         truth = np.asarray(y, dtype=object)
         known = np.isin(truth, self.classes_.astype(object))
         return float(np.mean(self.classes_.astype(object)[winner][known] == truth[known]))
@@ -610,18 +616,19 @@ class BaseExMLClassifier:
         return points, oracle if values is None else values
 
     def _outputs(self, X: Any, oracle: Values) -> FloatArray:
-        points, source = self._split(X, oracle)
-        out = np.zeros((len(points), len(self.classes_) + 1))
-
-        def watch(rows: IntArray, outputs: FloatArray) -> None:
+        parts: list[tuple[IntArray, FloatArray]] = []
+        decisions = self._decide_all(X, oracle, lambda rows, outputs: parts.append((rows, outputs)))
+        out = np.zeros((len(decisions.layer), len(self.classes_) + 1))
+        for rows, outputs in parts:
             out[rows, : outputs.shape[1]] = outputs
-
-        ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
-        self._require_decided(self.cascade_.decide(points, ask, watch))
         return out
 
-    def _require_decided(self, decisions: Decisions) -> Decisions:
-        """Raise an error that names all candidates that rows lack."""
+    def _decide_all(self, X: Any, oracle: Values, watch: Watch | None = None) -> Decisions:
+        """Decide all rows, or raise an error that names all candidates that rows lack."""
+        points, source = self._split(X, oracle)
+        ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
+        fill = tuple(source) if oracle is None and isinstance(source, Mapping) else ()
+        decisions = self.cascade_.decide(points, ask, watch, fill)
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
             lacking = decisions.count_lacking(self.cascade_.candidates)

@@ -21,12 +21,9 @@ from exml_sim.bandit.selection_report import sign_test
 from exml_sim.classifier import constants
 
 if TYPE_CHECKING:
-    from exml_sim.bandit.selection_report import SelectionReport
-    from exml_sim.bandit.trial import Exploration
     from exml_sim.classifier._growth import LayerRecord
     from exml_sim.classifier._latent_class import LabelNoise, LatentFit
     from exml_sim.classifier._nested import NestedPredictions
-    from exml_sim.classifier.subset_selection import SelectionResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +283,7 @@ def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentF
     if latent is not None:
         deviations = latent.gain_deviations
     return HiddenClass(
-        bool(deviations < constants.SIZE_DEVIATIONS[0]),
+        bool(deviations < constants.MIN_SIZE_DEVIATIONS),
         1.0 if largest >= 1.0 else min(1.0, missed / (1.0 - largest)),
         (float(right.mean()), *_widened_interval(float(right.sum()), rows, wide)),
         (low, high),
@@ -331,35 +328,12 @@ def _diagnose_metrics(
     if own.rows and own.interval[0] <= majority.accuracy:
         text = f"on {own.rows} accepted rows the model is not significantly better than the most frequent class"
         warnings.append(Diagnostic("no_better_than_majority", text, "warning"))
-    if gained is not None and lost is not None:
-        if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
-            text = (
-                f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
-                "exploration may not pay"
-            )
-            warnings.append(Diagnostic("candidates_do_not_help", text, "warning"))
-    elif own.rows:
-        warnings += diagnose_one_sided_noise(own)
+    if gained is None or lost is None:
+        return warnings
+    if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
+        text = f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
+        warnings.append(Diagnostic("candidates_do_not_help", text + "exploration may not pay", "warning"))
     return warnings
-
-
-def diagnose_one_sided_noise(own: Metric) -> list[Diagnostic]:
-    """Report how large a hidden class could be whose rows nearly all carry one label.
-
-    If a share q of hidden rows carries the label of the class that they look like, n of them leave n (1 - q) rows with
-    a wrong prediction. So the upper limit of wrong predictions over 1 - q remains possible.
-    """
-    missed = own.rows - own.right
-    most = min(
-        1.0, clopper_pearson(missed, own.rows, constants.CONFIDENCE_LEVEL)[1] / (1.0 - constants.ONE_SIDED_NOISE)
-    )
-    if most <= constants.NEGLIGIBLE_HIDDEN_FRACTION:
-        return []
-    text = (
-        f"up to {most:.0%} of the rows could be hidden if {constants.ONE_SIDED_NOISE:.0%} of them carried the same "
-        f"label; {missed} wrong labels of {own.rows} do not exclude that"
-    )
-    return [Diagnostic("one_sided_noise_possible", text, "warning")]
 
 
 def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[Diagnostic]:
@@ -374,87 +348,3 @@ def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[
         "is known"
     )
     return [Diagnostic("one_sided_noise_estimated", text, "warning", str(classes[at]))]
-
-
-def diagnose(records: Sequence[LayerRecord], names: Sequence[str]) -> list[Diagnostic]:
-    """List weak points of a run: selections that other rows might reverse, thetas at the end of their grid.
-
-    Parameters
-    ----------
-    names
-        All candidates, in the order of the oracle.
-    """
-    warnings = []
-    for record in records:
-        warnings += _diagnose_theta(record)
-        selection = record.selection
-        if selection is None or len(names) < 2:
-            continue
-        if selection.exploration is not None and len(selection.exploration.names) > 1:
-            warnings += _diagnose_exploration(selection.exploration, len(record.candidates))
-        if selection.subsets is not None:
-            # The report's own scale where there is one: two scales would name different sets.
-            report = selection.report
-            warnings += _diagnose_subsets(selection.subsets) if report is None else _diagnose_report(report)
-    return warnings
-
-
-def _diagnose_theta(record: LayerRecord) -> list[Diagnostic]:
-    """Report a theta at the end of its grid."""
-    if record.choice is None or len(record.choice.results) < 2:
-        return []
-    thetas = [result.theta for result in record.choice.results]
-    if record.number == 1 and (record.choice.met or record.theta != min(thetas)):
-        # Thetas of the initial layer are tried from the highest down to the first that is good enough.
-        return []
-    if record.theta not in (min(thetas), max(thetas)):
-        return []
-    end = "lowest" if record.theta == min(thetas) else "highest"
-    text = f"theta {record.theta:g} of layer {record.number} is the {end} that was tried; try further ones"
-    return [Diagnostic("theta_at_edge", text, "warning", str(record.number))]
-
-
-def _diagnose_exploration(exploration: Exploration, selected: int) -> list[Diagnostic]:
-    """Report a tie on one row each, and scores that are closer than chance could make them."""
-    if not exploration.rounds:
-        return []
-    last = exploration.rounds[-1]
-    bought = np.sum([entry.pulls for entry in exploration.rounds], axis=0)
-    rows = min(int(bought[arm]) for arm in last.active)
-    ahead = [arm for arm in last.active if arm in exploration.accepted[:selected]]
-    behind = [arm for arm in last.active if arm not in ahead]
-    if not ahead or not behind:
-        return []
-    worst, rival = max(ahead, key=lambda arm: last.scores[arm]), min(behind, key=lambda arm: last.scores[arm])
-    pair, gap = f"{exploration.names[worst]} and {exploration.names[rival]}", last.scores[rival] - last.scores[worst]
-    if rows <= 1:
-        return [Diagnostic("tie", f"{pair} were compared on {rows} row each: the selection is a tie", "warning")]
-    # A mean of n values between 0 and 1 has a standard deviation of at most 1/(2 sqrt n).
-    if gap < 1.0 / rows**0.5:
-        text = f"{pair} differ by {gap:.2g} on {rows} rows; other rows might reverse the selection"
-        return [Diagnostic("selection_uncertain", text, "warning")]
-    return []
-
-
-def _diagnose_subsets(result: SelectionResult) -> list[Diagnostic]:
-    """Report a selection without comparison."""
-    if result.rounds and result.rounds[-1].subsets:
-        return []
-    text = "the candidates were not compared; their costs decided the selection"
-    return [Diagnostic("not_compared", text, "warning")]
-
-
-def _diagnose_report(report: SelectionReport) -> list[Diagnostic]:
-    """Report sets that the selection report does not exclude."""
-    others = report.cannot_be_excluded[1:]
-    if not others:
-        return []
-    text = f"the difference between {report.selected} and {list_names(others)} is not significant; "
-    text += "other rows might reverse the selection"
-    return [Diagnostic("selection_uncertain", text, "warning", report.selected)]
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - constants.MAX_LISTED_NAMES
-    return ", ".join(names) if more < 2 else f"{', '.join(names[: constants.MAX_LISTED_NAMES])} and {more} others"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from exml_sim.classifier._consensus import Arms
 from exml_sim.classifier._growth import LayerRecord
 from exml_sim.classifier._thresholds import ThetaResult
 from exml_sim.classifier.constants import CONFIDENCE_LEVEL
-from exml_sim.classifier.evaluation import diagnose
 from exml_sim.classifier.subset_selection import SelectionResult, SubsetScore
 from exml_sim.money import short, show
 
@@ -69,14 +67,13 @@ def render(template: str, **context: Any) -> str:
 
 def render_report(model: BaseExMLClassifier) -> str:
     """Render the whole report."""
-    names = model.ledger_.names
+    names = model.tariff_.names
     explored = [record for record in model.records_[1:] if record.selection is not None]
     return render(
         "report.md.j2",
         model=model,
         names=names,
         level=CONFIDENCE_LEVEL,
-        warnings=diagnose(model.records_, names) if model.explored_ else [],
         sentences=[r.selection.report.sentence() for r in explored if r.selection and r.selection.report is not None],
         bought=[(name, int(count)) for name, count in zip(names, model.bought_.sum(axis=1), strict=True) if count],
         accuracy=model.evaluation_.metrics[1] if model.evaluation_ and model.evaluation_.gained is not None else None,
@@ -87,7 +84,7 @@ def render_report(model: BaseExMLClassifier) -> str:
 
 def prediction_costs(model: BaseExMLClassifier) -> list[dict[str, Any]]:
     """Return the fraction of rows that reaches each layer, where cross-validation estimates it, and its cost."""
-    costs = dict(zip(model.ledger_.names, model.ledger_.prices.exact_costs, strict=True))
+    names = model.tariff_.names
     fraction, layers = 1.0, []
     for before, record in pairwise(model.records_):
         if model.cascade:
@@ -95,7 +92,7 @@ def prediction_costs(model: BaseExMLClassifier) -> list[dict[str, Any]]:
                 break
             use_rows = before.fitted.latent is not None and before.rejected is not None
             fraction *= float(before.rejected.mean()) if use_rows else before.choice.chosen.rejection_rate  # type: ignore[union-attr]
-        cost = sum((costs[name] for name in record.candidates), Fraction(0))
+        cost = model.tariff_.price(names.index(name) for name in record.candidates)
         layers.append({"fraction": fraction, "candidates": ", ".join(record.candidates), "cost": cost})
     return layers
 

@@ -23,6 +23,7 @@ from exml_sim.classifier import constants
 from exml_sim.classifier._bought_arms import LayerInput
 from exml_sim.classifier._consensus import Arms, ConsensusScorer, pair_of
 from exml_sim.classifier._probability_models import Fitter
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.money import exact, show
@@ -141,6 +142,9 @@ class SubsetSelection:
         """Compare sets round by round, buy rows of the selected one, and use what money is left."""
         compared, first_rows = self._plan_first_round()
         if not first_rows:
+            # What an earlier run bought can be compared without further money.
+            compared = tuple(a for a in self._arms if self._rows_of((a,)) >= constants.MIN_INFORMATIVE_ROWS)
+        if not compared:
             return self._select_cheapest()
         self._buy(compared, first_rows)
         rounds, stopped = self._compare(compared), False
@@ -205,7 +209,9 @@ class SubsetSelection:
         """Return whether a set predicts labels better than the observed columns, as far as the rows show."""
         rows = self._shared(arms)
         enough = len(rows) >= constants.MIN_PAIRED_ROWS
-        return not enough or self._scorer.explained_deviations(arms, rows) >= constants.MIN_EXPLAINED_DEVIATIONS
+        few, many = constants.MIN_EXPLAINED_DEVIATIONS
+        least = few if len(rows) < constants.MIN_EVIDENCE_ROWS else many
+        return not enough or self._scorer.explained_deviations(arms, rows) >= least
 
     def _note_unexplained(self, selected: Arms) -> Diagnostic:
         rows = len(self._shared(selected))
@@ -216,8 +222,9 @@ class SubsetSelection:
 
     def _select_cheapest(self) -> SelectionResult:
         """Select one of the cheapest candidates: comparing all of them would cost more than it could tell."""
-        low = min(self._acquisition.costs[arm] for arm in self._arms)
-        cheap = [arm for arm in self._arms if self._acquisition.costs[arm] == low]
+        prices = {arm: self._price((arm,)) + self._acquisition.setup((arm,)) for arm in self._arms}
+        low = min(prices.values())
+        cheap = [arm for arm, price in prices.items() if price == low]
         # The random order of the rows chooses among them.
         selected = (cheap[int(self._data.rows[0]) % len(cheap)],)
         self._buy(selected, self._data.X.shape[0])
@@ -225,7 +232,7 @@ class SubsetSelection:
             "the budget is too small to compare candidates: one of the cheapest candidates was selected without "
             "comparison"
         )
-        rest = f"; {show(self._left)} are left" if self._left >= low else ""
+        rest = f"; {show(self._left)} are left" if self._left >= self._price(selected) else ""
         return SelectionResult(selected, (), (Diagnostic("budget_too_small", text + rest),))
 
     # Money and rows
@@ -237,15 +244,20 @@ class SubsetSelection:
     def _price(self, arms: Sequence[int]) -> Fraction:
         return self._acquisition.price(arms)
 
+    def _afford(self, arms: Sequence[int], spent: Fraction = Fraction(0)) -> int:
+        """Return rows of the candidates that the money left would buy, after spending on others."""
+        return max(0, int((self._left - spent - self._acquisition.setup(arms)) / self._price(arms)))
+
     def _rows_of(self, arms: Sequence[int]) -> int:
         """Return the rows that every one of the candidates has, at least."""
         return min(int(self._acquisition.bought[arm, self._orders[arm]].sum()) for arm in arms)
 
     def _plan_first_round(self) -> tuple[Arms, int]:
         """Return candidates that can be compared, and the rows of the first round; 0 if none can."""
-        costs = [self._acquisition.costs[arm] for arm in self._arms]
         available = [len(self._orders[arm]) for arm in self._arms]
-        places, rows = plan_first_round(costs, available, self._left, self._data.n_classes, self._strategy)
+        acquisition, started = self._acquisition, np.flatnonzero(self._acquisition.bought.any(axis=1)).tolist()
+        tariff, how = acquisition.tariff.part(self._arms, started), (self._data.n_classes, self._strategy)
+        places, rows = plan_first_round(tariff, available, self._left, *how)
         return tuple(self._arms[place] for place in places), rows
 
     def _note_unaffordable(self, compared: Arms) -> list[Diagnostic]:
@@ -272,7 +284,9 @@ class SubsetSelection:
                 by_row.setdefault(position[int(row)], []).append((arm, int(row)))
         money, wanted = self._left, {arm: list[int]() for arm in arms}
         for at in sorted(by_row):
-            price = self._price([arm for arm, _ in by_row[at]])
+            new = [arm for arm, _ in by_row[at]]
+            price = self._acquisition.price(new, by_row[at][0][1])
+            price += self._acquisition.setup([arm for arm in new if not wanted[arm]])
             if price > money:
                 break
             money -= price
@@ -313,7 +327,7 @@ class SubsetSelection:
     def _final_rows(self, arms: Arms, spent: Fraction = Fraction(0)) -> int:
         """Return rows with all of the candidates that the money left would give, after spending on others."""
         have, most = len(self._shared(arms)), min(len(self._orders[arm]) for arm in arms)
-        return min(most, have + max(0, int((self._left - spent) / self._price(arms))))
+        return min(most, have + self._afford(arms, spent))
 
     def _score(self, arms: Arms) -> SubsetScore | None:
         rows = self._shared(arms)
@@ -335,7 +349,7 @@ class SubsetSelection:
         """Score the sets, choose one, and return which candidates are worth further rows."""
         ranked = self._score_sets(active)
         if not ranked:
-            return SelectionRound((), (min(active, key=lambda arm: self._acquisition.costs[arm]),), ())
+            return SelectionRound((), (min(active, key=lambda arm: self._price((arm,))),), ())
         best = ranked[0]
         scores = [best, *(self._with_deviation(best, score) for score in ranked[1:])]
         ties = [best, *(score for score in scores[1:] if self._is_tie(score, best))]
@@ -446,11 +460,11 @@ class SubsetSelection:
                 for arm in self._arms
                 if arm not in selected
                 and np.isin(rows, self._orders[arm]).all()
-                and self._left >= self._acquisition.costs[arm] * int((~bought[arm, rows]).sum())
+                and self._left >= self._acquisition.price_all({arm: rows[~bought[arm, rows]]})
             ]
             if not others:
                 usable = [arm for arm in self._arms if arm not in selected and not bought[arm, self._orders[arm]].all()]
-                if all(self._left < self._acquisition.costs[arm] for arm in usable):
+                if not any(self._afford((arm,)) for arm in usable):
                     return selected, []
                 text = f"{show(self._left)} are left, too little for another candidate on all rows of the model"
                 return selected, [Diagnostic("money_left", text)]
@@ -488,8 +502,9 @@ class SubsetSelection:
         return gains
 
 
-def count_first_rows(
-    costs: Sequence[Fraction],
+def _count_first_rows(
+    tariff: Tariff,
+    places: Sequence[int],
     available: Sequence[int],
     money: Fraction,
     n_classes: int,
@@ -499,20 +514,20 @@ def count_first_rows(
 
     A part of the money, or what is left beside all rows of the most expensive candidate.
     """
-    whole = sum(costs, Fraction(0))
+    whole, money = tariff.price(places), max(money - tariff.setup(places), Fraction(0))
     complete = int(money / whole)
     few = max(constants.MIN_FIRST_ROWS, constants.FIRST_ROWS_PER_CLASS * n_classes)
     share = int(complete * exact(strategy.first_round_share, "first_round_share"))
     wanted = max(share, min(few, int(complete * constants.MAX_FIRST_ROUND_FRACTION)))
-    most_expensive = max(range(len(costs)), key=lambda arm: costs[arm])
-    spare = money - costs[most_expensive] * available[most_expensive]
-    others = whole - costs[most_expensive]
+    most_expensive = max(places, key=lambda place: tariff.price((place,)))
+    spare = money - tariff.price((most_expensive,)) * available[most_expensive]
+    others = whole - tariff.price((most_expensive,))
     rows = max(wanted, min(int(spare / others), complete) if spare > 0 and others else 0)
     return rows if rows >= constants.MIN_INFORMATIVE_ROWS else 0
 
 
 def plan_first_round(
-    costs: Sequence[Fraction],
+    tariff: Tariff,
     available: Sequence[int],
     money: Fraction,
     n_classes: int,
@@ -522,13 +537,14 @@ def plan_first_round(
 
     Where the money buys too few rows with all candidates, the most expensive ones are left out one by one.
     """
-    places = tuple(range(len(costs)))
+    places = tuple(range(len(tariff.costs)))
+    few = constants.MIN_INFORMATIVE_ROWS
     while True:
-        prices = [costs[place] for place in places]
-        rows = count_first_rows(prices, [available[place] for place in places], money, n_classes, strategy)
-        if rows or max(prices) == min(prices):
+        prices = {place: few * tariff.price((place,)) + tariff.setup((place,)) for place in places}
+        rows = _count_first_rows(tariff, places, available, money, n_classes, strategy)
+        if rows or len(set(prices.values())) == 1:
             return places, rows if len(places) > 1 else 0
-        most_expensive = places[prices.index(max(prices))]
+        most_expensive = max(places, key=lambda place: prices[place])
         places = tuple(place for place in places if place != most_expensive)
 
 

@@ -99,18 +99,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _print_error("interrupted")
         sys.exit(130)
-    except (ValueError, OSError, MemoryError, RecursionError, sqlite3.Error) as error:
-        if "--debug" in arguments:
+    except (ValueError, OSError, MemoryError, RuntimeError, ImportError, sqlite3.Error) as error:
+        is_raw = isinstance(error, RuntimeError | ImportError) and not isinstance(error, RecursionError)
+        if "--debug" in arguments or (is_raw and not _lacks_memory(error)):
             raise
         _print_error(_describe_error(error))
         sys.exit(2)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether an error says that there is not enough memory: for an array, a thread, or a compiled module."""
+    words = ("can't start new thread", "failed to map segment", "cannot allocate memory", "unable to allocate")
+    return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
 
 
 def _describe_error(error: Exception) -> str:
     """Describe an error without the number of the system's error."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
-    if isinstance(error, MemoryError):
+    if _lacks_memory(error):
         more = f" ({error})" if str(error) else ""
         return f"not enough memory{more}; files are unchanged, finished trials are kept"
     if isinstance(error, RecursionError):

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from exml_sim.cli._tables import Table, read_table
-from exml_sim.money import exact_cost
+from exml_sim.money import CandidateCost, exact_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,19 @@ def parse_offer(text: str) -> Offer:
 
 
 def read_costs(path: Path) -> tuple[Offer, ...]:
-    """Read a table of costs with the columns candidate, cost and, unless they are the same, columns."""
+    """Read a table of costs: candidate, cost; if needed columns, and fees: setup, bundle and bundle_fee."""
     table = read_table(path, na_values=frozenset({""}))
     candidates, costs = table.text("candidate").tolist(), table.text("cost").tolist()
-    listed = table.raw("columns") if table.has("columns") else [""] * len(candidates)
+    optional = ("columns", "setup", "bundle", "bundle_fee")
+    cells = [table.raw(column) if table.has(column) else [""] * len(candidates) for column in optional]
     out = []
-    for line, name, cost, columns in zip(table.lines, candidates, costs, listed, strict=True):
+    for line, name, cost, columns, setup, bundle, fee in zip(table.lines, candidates, costs, *cells, strict=True):
         try:
             parts = parse_names(columns) if columns.strip() else (name,)
-            out.append(Offer(name, parts, exact_cost(cost, f"cost of candidate {name!r}")))
+            amount = exact_cost(cost, f"cost of candidate {name!r}")
+            if setup.strip() or bundle.strip() or fee.strip():
+                amount = CandidateCost(amount, setup.strip() or 0, bundle.strip(), fee.strip() or 0)
+            out.append(Offer(name, parts, amount))
         except ValueError as error:
             raise ValueError(f"{path}, line {line}: {error}") from None
     return tuple(out)

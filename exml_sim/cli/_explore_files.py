@@ -36,16 +36,21 @@ FILES = (
 )
 
 
-def check_target(out: Path, force: bool) -> None:
+def check_target(out: Path, force: bool, top_up: bool = False) -> None:
     """Raise an error if a finished run or other files would be overwritten; a stopped run may continue."""
+    if top_up and (force or not (out / JOURNAL).exists()):
+        what = "--force starts anew" if force else f"there is no {out / JOURNAL}"
+        raise ValueError(f"--continue needs an earlier run in --out: {what}")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is not a directory")
-    if force:
+    if force or top_up:
         return
     there = [name for name in FILES[:-1] if (out / name).exists()]
     finished = (out / FILES[0]).exists() or not (out / JOURNAL).exists()
     if there and finished:
-        raise ValueError(f"{out / there[0]} exists already: choose another --out, or --force to replace it")
+        raise ValueError(
+            f"{out / there[0]} exists already: choose another --out, --continue with more money, or --force"
+        )
     if (out / REQUEST).exists() and not (out / JOURNAL).exists():
         raise ValueError(f"{out / REQUEST} is there without {JOURNAL}: choose another --out, or --force to start anew")
 
@@ -149,7 +154,7 @@ def page_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, An
     layers = {f"layer {k}": int((decisions.layer == k).sum()) for k in range(1, len(model.cascade_.layers) + 1)}
     rest = {"hidden": int(decisions.hidden.sum()), "value not bought": int(decisions.undecided.sum())}
     return {
-        "layers": layers_to_dict(model.records_, ledger.names),
+        "layers": layers_to_dict(model.records_, model.tariff_.names),
         "purchases": [
             {name: int(n) for name, n in zip(ledger.names, pulls, strict=True) if n or len(rounds) == 1}
             for pulls in rounds
@@ -165,9 +170,8 @@ def _predict_accuracy(model: BaseExMLClassifier) -> list[list[float]]:
     """Return money for rows of the selected set, expected accuracy and its interval, from few rows to all."""
     if model.evaluation_ is None or model.evaluation_.gained is None:
         return []
-    curve, ledger = LearningCurve.of(model), model.ledger_
-    costs = dict(zip(ledger.names, ledger.prices.exact_costs, strict=True))
-    price = float(sum(costs[name] for name in model.selected_))
+    curve = LearningCurve.of(model)
+    price = float(model.tariff_.price(model.tariff_.names.index(name) for name in model.selected_))
     numbers = np.unique(np.geomspace(len(model.classes_) * 5, model.bought_.shape[1], 12).astype(int))
     return [[price * number, *curve.predict(int(number))] for number in numbers]
 

@@ -35,6 +35,14 @@ force = click.option("--force", is_flag=True, help="Replace an existing output f
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
+paper = click.option(
+    "--from",
+    "source",
+    metavar="PAPER",
+    help="Claims of another paper: a folder or an installed package, whose code is executed.",
+)
+
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

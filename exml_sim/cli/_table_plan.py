@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from exml_sim.cli._columns import Offer, Roles, assign_roles, parse_names, parse
 from exml_sim.cli._explore_files import JOURNAL
 from exml_sim.cli._tables import Table, parse_na_values, read_table
 from exml_sim.cli.explore import read_problem
-from exml_sim.money import exact_cost
+from exml_sim.money import CandidateCost, exact_cost
 
 #: Fewest complete rows of a pilot: below, out-of-fold figures are mostly chance.
 MIN_PILOT_ROWS = 20
@@ -81,7 +82,7 @@ def _plan_explored(table: Table, folder: Path, label: str, worth: Mapping[str, A
     try:
         observed, categories, measurable = tuple(run["observed"]), tuple(run["categories"]), bool(run["measurable"])
         offers = [
-            Offer(name, tuple(columns), exact_cost(run["costs"][name], name))
+            Offer(name, tuple(columns), _parse_cost(run["costs"][name], name))
             for name, columns in run["candidates"].items()
         ]
         names = [name for name in signature(BaseExMLClassifier.__init__).parameters if name in run]
@@ -96,12 +97,18 @@ def _plan_explored(table: Table, folder: Path, label: str, worth: Mapping[str, A
     again = AskTell(model, X, y, costs, source=oracle, measurable=measurable, about=about)
     if again.journal.run != run:
         raise ValueError(f"{folder} is an exploration of another table, or of another label")
-    again.journal.values, again.journal.lost = dict(recorded.values), set(recorded.lost)
+    journal = again.journal
+    journal.values, journal.lost, journal.owned = dict(recorded.values), set(recorded.lost), set(recorded.owned)
     if again.ask() is not None or len(again.journal.values) > len(recorded.values):
         raise ValueError(f"{folder} is not finished: run the same exml explore command to continue it")
     if not model.explored_ or not model.selected_:
         raise ValueError(f"{folder} has bought nothing that a plan could be made from: {model.assessment_.reason}")
-    places = [model.ledger_.names.index(name) for name in model.selected_]
+    places = [model.tariff_.names.index(name) for name in model.selected_]
     offered = np.array([oracle.available(name) for name in model.selected_]) | measurable
     rows = int((offered | model.bought_[places]).all(axis=0).sum())
     return plan_budget(model, oracle.costs, rows, **worth)
+
+
+def _parse_cost(recorded: Any, name: str) -> Fraction:
+    """Read a cost from a journal: text, or a list with its fees."""
+    return CandidateCost(*recorded) if isinstance(recorded, list) else exact_cost(recorded, name)

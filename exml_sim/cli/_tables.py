@@ -79,16 +79,6 @@ class Table:
         place = self._place(column)
         return [row[place] for row in self.cells]
 
-    def numbers(self, columns: Sequence[str], *, blanks: bool = False) -> FloatArray:
-        """Return columns as numbers, shape (rows, columns); blanks, where allowed, become NaN."""
-        places = [self._place(column) for column in columns]
-        out = np.empty((len(self.cells), len(places)))
-        for j, (column, place) in enumerate(zip(columns, places, strict=True)):
-            cells = [row[place] for row in self.cells]
-            fast = self._convert_plain(cells)
-            out[:, j] = fast if fast is not None else self._convert_each(cells, column, blanks)
-        return out
-
     def _convert_plain(self, cells: Sequence[str]) -> FloatArray | None:
         """Convert a column of finite numbers at once; None if a cell may be anything else."""
         if any(np.isfinite(parse_number(word) or 0.0) for word in self.na_values if parse_number(word) is not None):
@@ -101,10 +91,6 @@ class Table:
         except ValueError:
             return None
         return numbers if (np.abs(numbers) <= LARGEST_NUMBER).all() else None
-
-    def _convert_each(self, cells: Sequence[str], column: str, blanks: bool) -> list[float]:
-        numbered = zip(cells, self.lines, strict=True)
-        return [self.number(cell.strip(), column, line, blanks) for cell, line in numbered]
 
     def cells_of(self, column: str, is_category: bool = False) -> Cells:
         """Return one column as numbers, if all cells are numbers or blank, otherwise as texts.
@@ -149,11 +135,9 @@ class Table:
         """Return whether a cell means "not measured"."""
         return cell.strip().lower() in self.na_values
 
-    def number(self, cell: str, column: str, line: int, blanks: bool = False) -> float:
-        """Convert one cell to a finite number; NaN for a blank one, where it is allowed."""
+    def number(self, cell: str, column: str, line: int) -> float:
+        """Convert one cell to a finite number."""
         if self.is_blank(cell):
-            if blanks:
-                return float("nan")
             raise ValueError(self._blank(cell, column, line))
         parsed = parse_number(cell)
         value = float("inf") if parsed is None else parsed

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from theory.claims import Claim, all_claims, get
+from exml_sim.cli import _options as options
+from theory.claims import Claim, Registry, read_own
 from theory.claims.document import Checked, count_errata, grades, markdown, run, summary
-from theory.evidence.grades import Graded, grade
+from theory.evidence.grades import grade
 
 
 @click.command(name="claims")
@@ -21,7 +22,10 @@ from theory.evidence.grades import Graded, grade
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the document docs/CLAIMS.md.")
 @click.option("--html", "as_html", is_flag=True, help="Print one HTML page with all claims.")
-def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool, as_html: bool) -> None:
+@options.paper
+def command(
+    claim_id: str | None, check: bool, as_json: bool, as_markdown: bool, as_html: bool, source: str | None
+) -> None:
     """List every statement of the paper's theory with its verdict, grade of evidence and executable check.
 
     Without ID all claims are listed; with ID one claim is printed in full and checked.
@@ -30,19 +34,23 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool,
     """
     for name, chosen in (("--markdown", as_markdown), ("--html", as_html)):
         if chosen and (claim_id or check or as_json or as_markdown + as_html > 1):
-            raise _BadInput(f"{name} prints all claims: leave out ID and the other options.")
-    claims = all_claims() if claim_id is None else [_find(claim_id)]
+            raise click.UsageError(f"{name} prints all claims: leave out ID and the other options.")
+    registry = _load_registry(source) if source is not None else None
+    known = registry or read_own()
+    # Upper and lower case are the same.
+    claims = list(known.claims.values()) if claim_id is None else [known.get(claim_id.lower())]
     if as_markdown:
-        click.echo(markdown(run(claim) for claim in claims), nl=False)
+        click.echo(markdown((run(claim) for claim in claims), registry), nl=False)
         return
     if as_html:
         from simulations.report.claims import render_claims
 
-        click.echo(render_claims(claims), nl=False)
+        click.echo(render_claims(claims, registry), nl=False)
         return
     entries = [run(claim) for claim in claims] if check or claim_id else []
     if as_json:
-        click.echo(json.dumps(_json(claims, entries), indent=2))
+        checked = {entry.claim.id: entry for entry in entries}
+        click.echo(json.dumps([_claim_json(claim, checked.get(claim.id)) for claim in claims], indent=2))
     elif claim_id:
         click.echo(_in_full(entries[0]))
     elif check:
@@ -53,18 +61,10 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool,
         raise SystemExit(1)
 
 
-def _find(claim_id: str) -> Claim:
-    """Look up a claim; upper and lower case are the same."""
-    try:
-        return get(claim_id.lower())
-    except ValueError as error:
-        raise _BadInput(str(error)) from None
+def _load_registry(source: str) -> Registry:
+    from simulations.papers import load_paper
 
-
-class _BadInput(click.ClickException):
-    """One line and exit code 2, without the usage text."""
-
-    exit_code = 2
+    return load_paper(source).registry
 
 
 def _print_list(claims: list[Claim]) -> None:
@@ -97,57 +97,34 @@ def _print_checks(entries: list[Checked]) -> None:
 
 
 def _in_full(entry: Checked) -> str:
-    claim = entry.claim
-    parts = [
-        ("claim", claim.id),
-        ("place", str(claim.where)),
-        ("as printed", claim.printed),
-        ("statement", claim.statement),
-        ("in words", claim.plain),
-        ("corrected", claim.corrected),
-        ("say instead", claim.instead),
-        ("matters", claim.matters or ""),
-        ("premises", "; ".join(premise.name for premise in claim.assumptions)),
-        ("errata", ", ".join(claim.errata)),
-        ("grade", f"{entry.graded.grade or 'none'}. {entry.graded.reason}"),
-        (
-            "corrected grade",
-            f"{entry.graded.corrected}. {entry.graded.corrected_reason}" if entry.graded.corrected else "",
-        ),
-        (
-            "check",
-            f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
-        ),
-    ]
-    if entry.corrected:
-        parts.append(("corrected check", f"{entry.corrected.outcome}. {entry.corrected.sentence}"))
-    if entry.mutant:
-        parts.append(("planted error", f"{entry.mutant.outcome}. {entry.mutant.sentence}"))
-    if claim.experiment:
-        plan = claim.experiment
-        parts.append(("experiment", f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}"))
-    return "\n".join(f"{name + ':':16} {text}" for name, text in parts if text)
-
-
-def _json(claims: list[Claim], entries: list[Checked]) -> list[dict[str, Any]]:
-    checked = {entry.claim.id: entry for entry in entries}
-    return [
-        _claim_json(claim, checked.get(claim.id), checked[claim.id].graded if checked else grade(claim))
-        for claim in claims
-    ]
-
-
-def _claim_json(claim: Claim, entry: Checked | None, graded: Graded) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "id": claim.id,
-        "where": dataclasses.asdict(claim.where),
+    claim, graded, plan = entry.claim, entry.graded, entry.claim.experiment
+    corrected, mutant = entry.corrected, entry.mutant
+    parts = {
+        "claim": claim.id,
+        "place": str(claim.where),
+        "as printed": claim.printed,
         "statement": claim.statement,
-        "plain": claim.plain,
-        "printed": claim.printed,
-        "kind": claim.kind,
+        "in words": claim.plain,
         "corrected": claim.corrected,
-        "instead": claim.instead,
+        "say instead": claim.instead,
         "matters": claim.matters,
+        "premises": "; ".join(premise.name for premise in claim.assumptions),
+        "errata": ", ".join(claim.errata),
+        "grade": f"{graded.grade or 'none'}. {graded.reason}",
+        "corrected grade": graded.corrected and f"{graded.corrected}. {graded.corrected_reason}",
+        "check": f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
+        "corrected check": corrected and f"{corrected.outcome}. {corrected.sentence}",
+        "planted error": mutant and f"{mutant.outcome}. {mutant.sentence}",
+        "experiment": plan and f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}",
+    }
+    return "\n".join(f"{name + ':':16} {text}" for name, text in parts.items() if text)
+
+
+def _claim_json(claim: Claim, entry: Checked | None) -> dict[str, Any]:
+    graded = grade(claim) if entry is None else entry.graded
+    names = ("id", "statement", "plain", "printed", "kind", "corrected", "instead", "matters")
+    record: dict[str, Any] = {name: getattr(claim, name) for name in names} | {
+        "where": dataclasses.asdict(claim.where),
         "assumptions": [premise.name for premise in claim.assumptions],
         "errata": list(claim.errata),
         "cases": len(claim.cases),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from fractions import Fraction
 from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
 from exml_sim.classifier.budget_plan import check_value, plan_budget
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
-from exml_sim.classifier.evaluation import Diagnostic, diagnose
+from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli import _options as options
 from exml_sim.cli._columns import Roles, assign_roles, parse_names, parse_offer, read_costs
@@ -128,6 +127,12 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("exml-out"), show_default=True, help="Folder for results."
 )
+@click.option(
+    "--continue",
+    "top_up",
+    is_flag=True,
+    help="Continue the run in --out with a larger budget, which counts what it spent, or with further candidates.",
+)
 @click.option("--force", is_flag=True, help="Replace the results of an earlier run; measured values are kept.")
 @options.quiet
 @options.as_json
@@ -149,6 +154,7 @@ def command(
     ignore_errors: bool,
     dry_run: bool,
     out: Path,
+    top_up: bool,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -170,7 +176,7 @@ def command(
     worth: dict[str, Any] = {"value_per_correct": value_per_correct, "rows_to_predict": rows_to_predict}
     check_value(**worth)
     if not dry_run:
-        check_target(out, force)
+        check_target(out, force, top_up)
     limit = None if memory is None else memory_limit(memory)
     offers = (*(parse_offer(text) for text in candidate), *(() if costs is None else read_costs(costs)))
     if not offers:
@@ -211,7 +217,7 @@ def command(
         clear_target(out, AskTell(*start, **how).journal.run)
     progress = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
     how["watch"] = lambda n: progress.say(f"exploring {len(X)} rows, {counted(n, 'value')} bought")
-    run = AskTell(*start, journal=out / JOURNAL, **how)
+    run = AskTell(*start, journal=out / JOURNAL, top_up=top_up, **how)
     with options.resumable(f"bought values are in {out / JOURNAL}; run the same command to continue"), progress:
         request, filled = _advance(run, out / REQUEST, table, oracle.encodings)
     if request is not None:
@@ -285,14 +291,17 @@ def _request(
     run.journal.begin()
     if not is_partial:
         write_request(path, table, roles, request, filled.partial)
-    before = sum((request.costs[name] for name, _ in run.journal.values), Fraction(0))
     counts = {name: len(rows) for name, rows in request.rows.items()}
     if as_json:
         missing = [dict(zip((table.unit, "candidate", "column"), cell, strict=True)) for cell in filled.missing]
-        values = {"state": "to measure", "file": str(path), "values": counts, "cost": show(request.cost)}
-        click.echo(
-            json.dumps(values | {"measured": show(before), "missing": missing if is_partial else None}, indent=2)
-        )
+        values: dict[str, Any] = {
+            "state": "to measure",
+            "file": str(path),
+            "values": counts,
+            "cost": show(request.cost),
+        }
+        values |= {"measured": show(request.before), "missing": missing if is_partial else None}
+        click.echo(json.dumps(values, indent=2))
         return
     listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
     if is_partial:
@@ -303,8 +312,8 @@ def _request(
         )
         return
     click.echo(
-        f"Measure {counted(len(request), 'value')} ({listed}) for {show(request.cost)}, after {show(before)} so far: "
-        f"fill in {path} and run the same command again. Write 'lost' for a row that cannot be measured."
+        f"Measure {counted(len(request), 'value')} ({listed}) for {show(request.cost)}, after {show(request.before)} "
+        f"so far: fill in {path} and run the same command again. Write 'lost' for a row that cannot be measured."
     )
 
 
@@ -401,7 +410,7 @@ def read_problem(
 
 def _to_dict(model: BaseExMLClassifier, diagnostics: Sequence[Diagnostic], out: Path) -> dict[str, Any]:
     """Return the result as plain values; money is text, because it is exact."""
-    names = model.ledger_.names
+    names = model.tariff_.names
     return {
         "state": "done",
         "explored": model.explored_,
@@ -410,7 +419,6 @@ def _to_dict(model: BaseExMLClassifier, diagnostics: Sequence[Diagnostic], out: 
         "spent": show(model.ledger_.spent),
         "layers": layers_to_dict(model.records_, names),
         "evaluation": None if model.evaluation_ is None else model.evaluation_.to_dict(),
-        "diagnostics": [diagnostic.to_dict() for diagnostic in diagnose(model.records_, names)],
         "preflight": [diagnostic.to_dict() for diagnostic in diagnostics],
         "files": [str(out / name) for name in FILES],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
-    from simulations.falsify._target import Measured
+    from simulations.falsify._target import Measured, Target
     from simulations.falsify.search import Outcome
 
 STATES = {True: "holds", False: "false", None: "open"}
@@ -29,6 +29,7 @@ SECONDS = 300.0
 @click.option("--tightness", is_flag=True, help="How tight can each bound be? CLAIM picks those that contain it.")
 @click.option("--evaluations", type=click.IntRange(1, 10**9), help=f"Instances to measure.  [default: {EVALUATIONS:,}]")
 @click.option("--seconds", type=click.FloatRange(0, 1e7, min_open=True), help=f"Per claim.  [default: {SECONDS:g}]")
+@options.paper
 @options.seed
 @options.out("out")
 @options.as_json
@@ -40,6 +41,7 @@ def command(
     tightness: bool,
     evaluations: int | None,
     seconds: float | None,
+    source: str | None,
     seed: int,
     out: Path,
     as_json: bool,
@@ -52,40 +54,43 @@ def command(
 
     Example: exml falsify lemma-1-i --seed 0
     """
+    from simulations.falsify.targets import all_targets, find_target
+
     if sum((listing, replay is not None, tightness or claim is not None)) != 1:
         raise click.UsageError("give a CLAIM to search, or one of --list, --replay FILE and --tightness")
+    targets = all_targets()
+    if source is not None:
+        from simulations.papers import load_paper
+
+        targets = load_paper(source).targets
     limits = (evaluations or (EVALUATIONS if seconds is None else None), seconds or SECONDS)
     if listing:
-        _list(as_json)
+        rows = [{"id": target.id, "says": target.says, "holds": target.holds} for target in targets]
+        width = max((len(target.id) for target in targets), default=0)
+        lines = (f"{target.id:{width}}  {STATES[target.holds]:5}  {target.says}" for target in targets)
+        options.emit(rows, "\n".join(lines), as_json)
     elif replay is not None:
-        _replay(replay, as_json)
+        _replay(replay, targets, as_json)
     elif tightness:
-        _measure_tightness(claim, seed, limits, out, as_json, quiet)
+        _measure_tightness([target for target in targets if (claim or "") in target.id], seed, limits, out, as_json)
     else:
         assert claim is not None
-        _search(claim, seed, limits, out, as_json, quiet)
+        _search(find_target(claim, targets), source, seed, limits, out, as_json, quiet)
 
 
-def _list(as_json: bool) -> None:
-    from simulations.falsify.targets import all_targets
-
-    targets = all_targets()
-    if as_json:
-        rows = [{"id": target.id, "says": target.says, "holds": target.holds} for target in targets]
-        click.echo(json.dumps(rows, indent=2))
-        return
-    width = max(len(target.id) for target in targets)
-    for target in targets:
-        click.echo(f"{target.id:{width}}  {STATES[target.holds]:5}  {target.says}")
-
-
-def _search(claim: str, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool) -> None:
+def _search(
+    target: Target,
+    source: str | None,
+    seed: int,
+    limits: tuple[int | None, float],
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     from simulations.falsify.counterexamples import Counterexample
     from simulations.falsify.search import Limits, search
-    from simulations.falsify.targets import get
 
-    target = get(claim)
-    line = Line(not quiet and not as_json)
+    line, place = Line(not quiet and not as_json), f" --from {source}" if source else ""
 
     def show_progress(evaluations: int, best: Measured) -> None:
         if evaluations % 25 == 0:
@@ -93,22 +98,18 @@ def _search(claim: str, seed: int, limits: tuple[int | None, float], out: Path, 
             line.show(f"{evaluations:,} evaluations, largest observed/bound {ratio}")
 
     try:
-        with options.resumable(f"the same search again: exml falsify {claim} --seed {seed}"):
+        with options.resumable(f"the same search again: exml falsify {target.id} --seed {seed}{place}"):
             outcome = search(target, seed=seed, limits=Limits(*limits), progress=show_progress)
     finally:
         line.close()
-    file = None
+    text, file = outcome.describe(), None
     if outcome.violated:
         counterexample = Counterexample.of(outcome)
         options.make_folder(out)
         file = out / counterexample.file_name
         file.write_text(counterexample.to_toml(), encoding="utf-8")
-    if as_json:
-        click.echo(json.dumps(_to_json(outcome, file), indent=2))
-    else:
-        click.echo(outcome.describe())
-        if file is not None:
-            click.echo(f"Saved to {file}; replay it with exml falsify --replay {file}")
+        text += f"\nSaved to {file}; replay it with exml falsify --replay {file}{place}"
+    options.emit(_to_json(outcome, file), text, as_json)
     if outcome.violated and target.holds:
         raise SystemExit(1)
 
@@ -132,46 +133,30 @@ def _to_json(outcome: Outcome, file: Path | None) -> dict[str, Any]:
     }
 
 
-def _replay(file: Path, as_json: bool) -> None:
+def _replay(file: Path, targets: Sequence[Target], as_json: bool) -> None:
     from simulations.falsify.counterexamples import read, replay
 
-    again = replay(read(file))
-    if as_json:
-        answer = {"claim": again.counterexample.target.id, "reproduced": again.reproduced, "same": again.same}
-        click.echo(json.dumps({**answer, "verdict": again.verdict.sentence}, indent=2))
-    else:
-        click.echo(again.describe())
+    again = replay(read(file, targets))
+    answer = {"claim": again.counterexample.target.id, "reproduced": again.reproduced, "same": again.same}
+    options.emit({**answer, "verdict": again.verdict.sentence}, again.describe(), as_json)
     if not again.reproduced:
         raise SystemExit(1)
 
 
 def _measure_tightness(
-    part: str | None, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool
+    targets: Sequence[Target], seed: int, limits: tuple[int | None, float], out: Path, as_json: bool
 ) -> None:
     from simulations.falsify.search import measure_tightness, to_markdown
-    from simulations.falsify.targets import all_targets
 
-    targets = [target for target in all_targets() if part is None or part in target.id]
     if not targets:
-        raise click.UsageError(f"no claim or bound contains {part!r}; exml falsify --list names all")
-
-    def show(row: dict[str, Any]) -> None:
-        if not quiet and not as_json:
-            ratio, evaluations = row["ratio"], row["evaluations"]
-            click.echo(f"{row['id']}: largest observed/bound {ratio:.3g} in {evaluations:,} evaluations", err=True)
-
-    again = f"exml falsify --tightness{f' {part}' if part else ''} --seed {seed}"
-    with options.resumable(f"the same search again: {again}"):
-        table = measure_tightness(targets, seed=seed, evaluations=limits[0], seconds=limits[1], done=show)
+        raise click.UsageError("no claim or bound contains these letters; exml falsify --list names all")
+    with options.resumable("nothing is stored; the same command searches again"):
+        table = measure_tightness(targets, seed=seed, evaluations=limits[0], seconds=limits[1])
     options.make_folder(out)
     (out / "tightness.csv").write_text(write_frame(table), encoding="utf-8")
-    (out / "tightness.md").write_text(to_markdown(table), encoding="utf-8")
-    if as_json:
-        rows = [{**row, "ratio": options.finite(row["ratio"])} for row in table.to_dict("records")]
-        click.echo(json.dumps(rows, indent=2))
-    else:
-        click.echo(to_markdown(table), nl=False)
-    wrong = [row.id for row in table.itertuples() if row.violated and row.holds]
-    if wrong:
+    rows = [{**row, "ratio": options.finite(row["ratio"])} for row in table.to_dict("records")]
+    options.emit(rows, to_markdown(table), as_json)
+    wrong = table["id"][table["over this space"] == "VIOLATED"]
+    if len(wrong):
         click.echo(f"exml: violated although it should hold: {', '.join(wrong)}", err=True)
         raise SystemExit(1)

@@ -99,6 +99,11 @@ def command(
     table = {name: given.pop(name) for name in TABLE_OPTIONS}
     has_pilot = table["pilot"] is not None or table["exploration"] is not None
     has_problem = any(options.is_typed(name) for name in given)
+    if certify and (typed := [name for name in given if options.is_typed(name)]):
+        raise click.UsageError(
+            f"--certify runs trials on a pool, and --{typed[0].replace('_', '-')} describes no pool: name pool and "
+            "strategies in a study's file (exml plan STUDY.toml --certify), or give --store or nothing"
+        )
     _check_options(file, store, has_pilot, has_problem, certify)
     if has_pilot:
         assert file is not None
@@ -121,7 +126,7 @@ def _check_options(
     file: Path | None, store: Path | None, has_pilot: bool, has_problem: bool, certify: bool = False
 ) -> None:
     """Report options that do not go together."""
-    if certify and (has_pilot or has_problem):
+    if certify and has_pilot:
         raise click.UsageError("--certify runs trials on a pool: give a study's file, --store, or nothing")
     if options.is_typed("out") and not certify:
         raise click.UsageError("--out is the folder of certificates: give --certify as well")
@@ -204,7 +209,7 @@ def _plan_simulation(
         )
         budgets["bounds"] = {
             **budgets["bounds"],
-            **{bound.name: bound.required(delta) for bound in panel.curves},
+            **{bound.name: bound.required(delta) for bound in panel.curves if bound.name in panel.versions},
         }
         rows.append(
             {

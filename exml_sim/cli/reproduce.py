@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,6 @@ import click
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
-    from simulations.reproduction._results import Results
     from simulations.reproduction.experiment import Experiment
 
 
@@ -27,7 +25,7 @@ class Defaults(NamedTuple):
 #: C is 1 in the paper; 0.15 comes closest to its Mfeat numbers (docs/explanation/reproduction.md); losses are added up.
 DEFAULTS = {
     "synthetic": Defaults(50, 1000, 1.0),
-    "mfeat": Defaults(50, 50, 0.15, ("divisions", "sensitivity")),
+    "mfeat": Defaults(50, 50, 0.15, ("divisions",)),
     "costs": Defaults(50, 50, 0.15, ("divisions",)),
     "realdisp": Defaults(10, 100, 1.0, ("source", "split")),
 }
@@ -59,7 +57,6 @@ DEFAULTS = {
     show_default=True,
     help="mfeat, costs: divisions of the digits into classes; the paper has 5 and does not say which.",
 )
-@click.option("--sensitivity", is_flag=True, help="mfeat: SL and csd/ME at 30 % for several C instead of the table.")
 @click.option(
     "--from",
     "source",
@@ -85,7 +82,7 @@ DEFAULTS = {
 def command(name: str, out: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Repeat an experiment of Section 5 and test which of the paper's findings are reproduced.
 
-    synthetic: Figures 4 and 5, three Gaussians and nine candidates. mfeat: Table 1, six views of handwritten digits.
+    synthetic: Figure 5, three Gaussians and nine candidates. mfeat: Table 1, six views of handwritten digits.
     costs: Table 2, the digits with unequal costs. realdisp: activities of one subject, nine sensors.
 
     Every experiment writes its table (Markdown, CSV), figures (PNG, SVG) and a verdict per statement of the paper to a
@@ -94,12 +91,17 @@ def command(name: str, out: Path | None, as_json: bool, quiet: bool, **given: An
     Example: exml reproduce mfeat --configurations 5
     """
     _check_options(name, given)
-    make = partial(_make_experiment, name, given)
-    run = partial(_run, given, not (quiet or as_json))
-    kind = "sensitivity" if given["sensitivity"] else name
+    from simulations.reproduction import experiment
+    from simulations.reproduction._outputs import write_report
+    from simulations.reproduction._results import Results
+
     protocol = f"{given['split']}-{given['protocol']}" if name == "realdisp" else given["protocol"]
-    folder = out or Path("out/reproduction") / f"{kind}-{protocol}"
-    data, text = (_run_sensitivity if given["sensitivity"] else _run_experiment)(make, run, folder)
+    folder = out or Path("out/reproduction") / f"{name}-{protocol}"
+    made, store, progress = _make_experiment(name, given), folder / "results", not (quiet or as_json)
+    continued = options.resumable(f"finished configurations are in {store}; the same command continues from there")
+    with options.folder(folder), continued:
+        records = experiment.run(made, given["configurations"], store, n_jobs=given["n_jobs"], progress=progress)
+    data, text = write_report(made, Results(records, given["reading"]), folder)
     options.emit(data, text, as_json)
 
 
@@ -118,60 +120,15 @@ def _check_options(name: str, given: dict[str, Any]) -> None:
         raise click.UsageError(f"{name} has 2 to {defaults.most} configurations, got {given['configurations']}")
 
 
-def _make_experiment(
-    name: str, given: dict[str, Any], loss: str | None = None, C: float | None = None, short: bool = False
-) -> Experiment:
-    """Make the experiment; another loss and C may be given."""
+def _make_experiment(name: str, given: dict[str, Any]) -> Experiment:
     from simulations.reproduction import experiment
     from simulations.reproduction._sources import read_source
 
-    settings = {"loss": loss or given["loss"], "seed": given["seed"]}
-    fixed = (given["protocol"] == "test_labels", given["penalty"] if C is None else C)
+    settings = {"loss": given["loss"], "seed": given["seed"]}
+    fixed = (given["protocol"] == "test_labels", given["penalty"])
     if name == "synthetic":
         return experiment.figures_4_and_5(*fixed, **settings)
     if name == "realdisp":
         return experiment.figures_6_and_7(read_source(given["source"]), given["split"], *fixed, **settings)
-    if name == "costs":
-        return experiment.table_2(*fixed, divisions=given["divisions"], **settings)
-    return experiment.table_1(*fixed, divisions=given["divisions"], short=short, **settings)
-
-
-def _run(given: dict[str, Any], progress: bool, made: Experiment, store: Path) -> Results:
-    """Run missing configurations and return the results of all."""
-    from simulations.reproduction import experiment
-    from simulations.reproduction._results import Results
-
-    continued = options.resumable(f"finished configurations are in {store}; the same command continues from there")
-    with options.folder(store.parent), continued:
-        records = experiment.run(made, given["configurations"], store, n_jobs=given["n_jobs"], progress=progress)
-    return Results(records, given["reading"])
-
-
-def _run_experiment(make: Any, run: Any, folder: Path) -> tuple[Any, str]:
-    """Run an experiment and write tables, figures and verdicts; return values and text."""
-    from simulations.reproduction._outputs import write_report
-
-    experiment = make()
-    return write_report(experiment, run(experiment, folder / "results"), folder)
-
-
-def _run_sensitivity(make: Any, run: Any, folder: Path) -> tuple[Any, str]:
-    """Run SL and csd/ME with the largest budget for several C, and for Eq. 3 as printed (mean loss, C = 1)."""
-    import pandas as pd
-
-    from simulations.reproduction import _result_tables as tables
-
-    stores = {(loss, c): folder / f"{loss}-{c:g}" for loss, c in tables.GRID}
-    parts = [
-        tables.measure_sensitivity(loss, c, run(make(loss, c, short=True), store))
-        for (loss, c), store in stores.items()
-    ]
-    table = pd.concat(parts, ignore_index=True)
-    text = tables.write_sensitivity(table)
-    (folder / "sensitivity.md").write_text(text, encoding="utf-8")
-    (folder / "sensitivity.csv").write_text(tables.write_csv(table), encoding="utf-8")
-    data = [
-        {"setting": setting} | {name: dict(rows[["feature", "mean"]].values) for name, rows in part.groupby("method")}
-        for setting, part in table.groupby("setting", sort=False)
-    ]
-    return data, f"{text}\nResults are in {folder}: sensitivity.md, sensitivity.csv."
+    table = experiment.table_2 if name == "costs" else experiment.table_1
+    return table(*fixed, divisions=given["divisions"], **settings)

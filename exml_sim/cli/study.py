@@ -221,9 +221,14 @@ def _copy_plugins(study: Study, out: Path) -> None:
 def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str, Any], str]:
     """Write the table of the bench; return its values and its text."""
     from simulations import bench
+    from simulations.figures import profiles, style
+    from simulations.report._comparison import make_comparison, render_comparison
 
     rankings = bench.rank_strategies(result)
     result.to_csv(out / "summary.csv")
+    ((stem, picture, _),) = profiles.figures(result)
+    pictures = style.save(picture, out / stem)
+    (out / "report.html").write_text(render_comparison(make_comparison([result])), encoding="utf-8")
     text = "\n".join([*bench.format_table(rankings), "", *bench.write_winners(rankings)])
     (out / "bench.txt").write_text(f"{text}\n", encoding="utf-8")
     pools = [
@@ -231,7 +236,8 @@ def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str,
         | {"best": ranking.best}
         for ranking in rankings
     ]
-    files = f"Results are in {out}: summary.csv, bench.txt, study.toml, {store.name}."
+    drawn = ", ".join(file.name for file in pictures)
+    files = f"Results are in {out}: report.html, summary.csv, {drawn}, bench.txt, study.toml, {store.name}."
     return {"pools": pools}, f"{text}\n\n{files}"
 
 
@@ -284,12 +290,14 @@ def _write_results(
     result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool, bounds: bool, report: bool
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
-    from simulations.panels import drop_bounds, keep_slow_values, make_panels
+    from simulations._certification import read_certificates
+    from simulations.panels import drop_bounds, keep_values, make_panels
 
-    panels = make_panels(result) if bounds else drop_bounds(make_panels(result))
+    panels = make_panels(result, read_certificates(out))
+    panels = panels if bounds else drop_bounds(panels)
     if not panels:
         return {"cells": [], "findings": []}, f"{result!r}: no cell has results yet."
-    with keep_slow_values(panels, out / "bounds.json", result.study.hash):
+    with keep_values(panels, out / "bounds.json", result.study.hash):
         return _write_panels(result, panels, out, store, is_default, explain, report)
 
 

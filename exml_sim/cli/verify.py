@@ -6,6 +6,7 @@ import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,6 +24,7 @@ DEPTH_NAMES = ("quick", "standard", "deep")
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of finished work that a later run continues; OUT/store unless given.",
 )
+@options.paper
 @options.out("out/verify")
 @options.n_jobs
 @options.seed
@@ -33,6 +35,7 @@ def command(
     claims: tuple[str, ...],
     depth: str,
     store: Path | None,
+    source: str | None,
     out: Path,
     n_jobs: int,
     seed: int,
@@ -44,7 +47,7 @@ def command(
     """Test every claim of the paper's theory against the evidence.
 
     Runs the checks of all claims (or of those named) and the trials behind those about probabilities: as printed,
-    corrected, and by our theorems. Writes verify.json, verify.md and verify.csv to the folder; exits with 1 if
+    corrected, and by our theorems. Writes verify.json and verify.md to the folder; exits with 1 if
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 
@@ -65,23 +68,26 @@ def command(
     if plugins or trust:
         raise click.UsageError("--plugins and --trust go with a certificate")
     started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    from simulations.verification import _coverage as coverage
     from simulations.verification import _report as report
-    from simulations.verification._plans import DEPTHS
-    from simulations.verification.run import select_claims, verify
+    from simulations.verification._cells import DEPTHS
+    from simulations.verification.run import verify
 
-    selected = select_claims(claims)
-    statements = not claims or coverage.NAME in claims
+    other: dict[str, Any] = {}
+    if source is not None:
+        from simulations.papers import load_paper
+
+        paper = load_paper(source)
+        other = {"registry": paper.registry, "test": paper.test_claim}
     folder = out / "store" if store is None else store
     line = Line(not quiet and not as_json)
     try:
         with options.resumable("the same command continues where it stopped"):
             begin = time.monotonic()
             verification = verify(
-                selected, DEPTHS[depth], seed=seed, n_jobs=n_jobs, store=folder, statements=statements, notify=line.show
+                claims, DEPTHS[depth], seed=seed, n_jobs=n_jobs, store=folder, notify=line.show, **other
             )
             done = time.monotonic()
-            document = report.write(verification, out, started, report.Clock(done - begin, done - clock))
+            document = report.write(verification, out, started, {"claims": done - begin, "total": done - clock})
     finally:
         line.close()
     if as_json:

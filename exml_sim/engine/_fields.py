@@ -38,8 +38,8 @@ MAX_FILE_BYTES, MAX_NAME, MAX_LIST, MAX_ROWS, MAX_CELLS = 10**7, 200, 10_000, 50
 #: Size of a number, and the range of money.
 MAX_NUMBER = 1e15
 MIN_MONEY, MAX_MONEY = Fraction(1, 10**12), 10**15
-#: A root seed, a whole number among options, trials per cell, and pulls in one trial.
-MAX_SEED, MAX_OPTION, MAX_TRIALS, MAX_PULLS = 2**63 - 1, 10**9, 10**12, 10**9
+#: A root seed, a whole number among options, and trials per cell.
+MAX_SEED, MAX_OPTION, MAX_TRIALS = 2**63 - 1, 10**9, 10**12
 
 #: Words of pydantic's messages that this project says differently.
 _PLAIN_WORDS = {
@@ -256,7 +256,7 @@ def read_toml(source: str | Path) -> dict[str, Any]:
     """
     name = source if isinstance(source, Path) else "this"
     try:
-        return tomllib.loads(_read_text(source) if isinstance(source, Path) else source)
+        return tomllib.loads(_read_text(source) if isinstance(source, Path) else source.removeprefix("\ufeff"))
     except RecursionError:
         raise ValueError(f"{name} is no study: its lists or tables are nested too deeply") from None
     except tomllib.TOMLDecodeError as error:

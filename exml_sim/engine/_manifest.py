@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_info
 
 PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn")
@@ -31,6 +33,7 @@ def _lasting() -> dict[str, str]:
         "platform": platform.platform(),
         "cpu": _cpu(),
         "cores": str(os.cpu_count()),
+        "arithmetic": _arithmetic(),
         "blas": _blas(),
         "commit": _commit(),
     }
@@ -42,8 +45,16 @@ def _lasting() -> dict[str, str]:
     return facts
 
 
-#: Facts whose change may change the last bits of a result.
-DECISIVE = ("exml_sim", "numpy", "scipy", "numba", "cpu", "blas")
+#: Facts whose change may change the last bits of regrets and weights; selections and spending do not depend on them.
+DECISIVE = ("exml_sim", "numpy", "scipy", "numba", "arithmetic", "blas")
+
+
+def _arithmetic() -> str:
+    """Name the instructions that compiled code uses: those of the processor that no environment variable takes away."""
+    found: Any = np.show_config(mode="dicts")
+    texts = [platform.machine(), *found.get("SIMD Extensions", {}).get("found", [])]
+    texts += [f"{name}={os.environ[name]}" for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ]
+    return " ".join(texts)
 
 
 def _cpu() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
+from inspect import isfunction
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
@@ -36,7 +37,7 @@ from exml_sim.engine._fields import (
 from exml_sim.engine._intervals import confidence_sequence
 from exml_sim.money import exact, short, show
 from exml_sim.plugins import Plugin, Plugins, of_object
-from exml_sim.strategies import STRATEGIES, Strategy, build_plugin, by_name
+from exml_sim.strategies import STRATEGIES, PlainLoop, Strategy, build_plugin, by_name
 
 
 @spec
@@ -125,8 +126,8 @@ class StrategySpec:
         """Read a name, a table with `name` and options, or a strategy as an object or class."""
         if isinstance(given, StrategySpec):
             return given
-        if hasattr(given, "explore"):
-            return _read_object(given)
+        if hasattr(given, "explore") or isfunction(given):
+            return _read_object(given.loop if isinstance(given, PlainLoop) else given)
         table = {"name": given} if isinstance(given, str) else given
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             raise ValueError(f"a strategy must be a name, or a table with a name and options; got {shown(given)}")
@@ -181,11 +182,11 @@ def _options_of(strategy: Any) -> dict[str, Any]:
 
 def _read_object(given: Any) -> StrategySpec:
     """Return name and options of a strategy that is given as an object or a class."""
-    cls = given if isinstance(given, type) else type(given)
+    cls = given if isinstance(given, type) or isfunction(given) else type(given)
     own = next((name for name, strategy in STRATEGIES.items() if strategy is cls), None)
     plugin = None if own else of_object(cls, plugins.STRATEGIES)
     name = own or (plugin.name if plugin else "")
-    if isinstance(given, type):
+    if cls is given:
         return StrategySpec(name, (), plugin=plugin)
     if not is_dataclass(given):
         raise ValueError(f"the strategy {shown(given)} is no dataclass, so its options are not known: give its class")

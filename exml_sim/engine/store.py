@@ -12,7 +12,8 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -70,6 +71,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: DriverLock | None = None) -> None:
         self._connection = connection
         self._lock = lock
+        self._inode: int | None = None
         self.path = path
 
     @classmethod
@@ -136,6 +138,7 @@ class Store:
         # Before anything else: connecting alone would change somebody else's database.
         check_owner(where)
         store = cls(connect(where, "rw"), where)
+        store._inode = where.stat().st_ino
         try:
             with explained(where):
                 store._check()
@@ -281,12 +284,13 @@ class Store:
     def _note_session(self) -> None:
         environment = manifest()
         before = self.sessions()
-        if before:
-            changed = [key for key in DECISIVE if before[0].get(key) != environment.get(key)]
-            if changed:
-                logger.warning(
-                    "the store was begun with another %s; results may differ in their last bits", " and ".join(changed)
-                )
+        changed = [key for key in DECISIVE if any(session.get(key) != environment.get(key) for session in before)]
+        if changed:
+            logger.warning(
+                "the store has results of another %s: selections are the same, regrets and weights may differ in their "
+                "last digits",
+                " and ".join(changed),
+            )
         text = json.dumps(environment)
         with transaction(self._connection):
             self._add_sessions([(text, text_checksum(text))])
@@ -397,7 +401,7 @@ class Store:
             strict=True,
         )
         pulls = json.dumps(block.pulls.tolist())
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             self._connection.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)", lines)
             if (measured := block.measured) is not None:
                 terms = [(block.cell, n, *line) for n, line in zip(numbers, measured.tolist(), strict=True)]
@@ -407,18 +411,30 @@ class Store:
                 (block.cell, block.first, len(block), pulls, block.seconds, block_checksum(block, pulls)),
             )
 
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        """Run one transaction, if the file of this store still has its name."""
+        if self._inode is not None and self.path is not None:
+            inode = self.path.stat().st_ino if self.path.exists() else None
+            if inode != self._inode:
+                raise StoreError(
+                    f"{self.path} was removed or replaced during the run, and results would be lost: run the study "
+                    "again into another file"
+                )
+        with explained(self.path, "write to"), transaction(self._connection):
+            yield
+
     def remove_trials(self, cell: int) -> None:
         """Remove the trials of a cell whose plug-in failed."""
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             for table in ("trials", "terms", "blocks"):
                 self._connection.execute(f"DELETE FROM {table} WHERE cell = ?", (cell,))
 
     def record_failures(self, reasons: Mapping[int, str]) -> None:
         """Record why cells failed in this run; reasons of earlier runs are forgotten."""
-        if reasons or self.failures():
-            with explained(self.path, "write to"), transaction(self._connection):
-                self._connection.execute("DELETE FROM failures")
-                self._connection.executemany("INSERT INTO failures VALUES (?, ?)", list(reasons.items()))
+        with self._write():
+            self._connection.execute("DELETE FROM failures")
+            self._connection.executemany("INSERT INTO failures VALUES (?, ?)", list(reasons.items()))
 
     def failures(self) -> dict[int, str]:
         """Return the reasons of cells that failed in the last run."""
@@ -427,7 +443,7 @@ class Store:
     def add_distribution(self, cell: int, distribution: OutcomeDistribution) -> None:
         """Store the exact distribution of the outcome of a cell."""
         lines = distribution.lines()
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             self._connection.executemany(
                 f"INSERT INTO distributions VALUES ({', '.join('?' * 7)})",
                 [(cell, arm, *line) for arm, line in enumerate(lines)],
@@ -443,7 +459,7 @@ class Store:
         StoreError
             If both hold a trial.
         """
-        with explained(self.path, "write to"), transaction(self._connection):
+        with self._write():
             for table, columns in _RESULTS.items():
                 lines = other.rows(f"SELECT * FROM {table}")
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", lines)
@@ -473,12 +489,20 @@ class Store:
         blocks = [json.loads(pulls) for (pulls,) in self.rows("SELECT pulls FROM blocks WHERE cell = ?", (cell,))]
         return [sum(column) for column in zip(*blocks, strict=True)]
 
-    def digest(self) -> str:
-        """SHA-256 of all results, whatever the blocks and sessions that made them."""
+    def digest(self, *, portable: bool = False) -> str:
+        """SHA-256 of all results, whatever the blocks and sessions that made them.
+
+        Parameters
+        ----------
+        portable
+            Only selections, successes, spending and pulls, which are the same on every processor. Regrets, weights and
+            probabilities are rounded differently by other instructions; they agree within the tolerance of the solver.
+        """
         total = hashlib.sha256(self.hash.encode())
-        for line in self.rows("SELECT * FROM trials ORDER BY cell, trial"):
+        columns = "cell, trial, selected, success, spent" if portable else "*"
+        for line in self.rows(f"SELECT {columns} FROM trials ORDER BY cell, trial"):
             total.update(repr(line).encode())
-        for table in ("distributions", "terms"):
+        for table in () if portable else ("distributions", "terms"):
             for line in self.rows(f"SELECT * FROM {table} ORDER BY 1, 2"):
                 total.update(repr(line).encode())
         for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():

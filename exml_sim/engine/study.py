@@ -21,7 +21,6 @@ from exml_sim.bandit.strategy import check_budget
 from exml_sim.engine._fields import (
     MAX_CELLS,
     MAX_LIST,
-    MAX_PULLS,
     MAX_TRIALS,
     Choice,
     Seed,
@@ -306,9 +305,6 @@ class Study:
                 check_budget(budget, self.strategy(cell), prices)
         except ValueError as error:
             return str(error)
-        pulls = budget / min(prices.exact_costs)
-        if pulls > MAX_PULLS:
-            return f"a budget of {cell.budget} buys {float(pulls):.3g} pulls, at most {MAX_PULLS:.0e} are allowed"
         return ""
 
 

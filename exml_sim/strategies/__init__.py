@@ -10,6 +10,7 @@ from exml_sim.plugins import Plugin, classes, guard_calls
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
 from exml_sim.strategies.base import BaseStrategy
 from exml_sim.strategies.median_elimination import MedianElimination
+from exml_sim.strategies.plain_loop import PlainLoop, is_plain_loop
 from exml_sim.strategies.successive_rejects import SuccessiveRejects
 from exml_sim.strategies.top_two import TopTwo
 from exml_sim.strategies.uniform import UniformAllocation
@@ -19,6 +20,7 @@ __all__ = [
     "STRATEGIES",
     "BaseStrategy",
     "MedianElimination",
+    "PlainLoop",
     "Strategy",
     "SuccessiveAcceptsRejects",
     "SuccessiveRejects",
@@ -56,8 +58,12 @@ def by_name(name: str, **options: Any) -> Strategy:
 
 
 def build_plugin(plugin: Plugin, options: Mapping[str, Any]) -> Strategy:
-    """Build the strategy of a plug-in: a class, or a function that makes one."""
+    """Build the strategy of a plug-in: a class, a function that makes one, or a plain loop."""
     make = plugin.load()
+    if is_plain_loop(make):
+        if options:
+            raise ValueError(f"strategy {plugin.name!r} is a plain loop and takes no options, got {', '.join(options)}")
+        return PlainLoop(make)
     with guard_calls(plugin):
         try:
             return check_strategy(make(**options))

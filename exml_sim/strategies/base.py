@@ -5,6 +5,7 @@ Six concepts suffice to write a strategy:
 1. **Batch.** `explore(batch)` runs many trials at once. Every array has one line per trial; write it as for one.
 2. **Buying.** `batch.buy(money)` splits a round's money among the active arms, pays from the ledger and pulls. Pass
    `among` to choose the arms, and whole units per trial (`batch.ledger.left_units`) to spend different amounts.
+   `batch.buy_among(units, arms)` is the fast way for one or two arms per trial.
 3. **Scores.** `batch.score(unclear)` scores the active arms, lower is better, and refines what `unclear` marks.
    `batch.lowest(scores)` and `batch.pick_lowest(values)` return an arm per trial and break ties.
 4. **Keeping arms.** `batch.keep_best(k)` and `batch.drop_worst()` score and drop arms; `batch.active` marks the rest.
@@ -25,8 +26,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_choice, check_count
+from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit._ties import TIES
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
@@ -37,6 +39,11 @@ def check_share(share: Money) -> None:
     """Check a fraction of the budget."""
     if not 0 < exact(share, "first_round_share") <= 1:
         raise ValueError(f"first_round_share must be in (0, 1], got {share}")
+
+
+def mark_nothing(scores: Scores) -> BoolArray:
+    """Mark nothing as unclear: the strategy needs no certified order."""
+    return np.zeros((1, 1), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +73,8 @@ class BaseStrategy:
     plugin_group: ClassVar[str] = STRATEGIES
     #: The option that says how many arms are selected, for strategies that can select several.
     number_option: ClassVar[str | None] = None
+    #: Whether only rounding leaves money over; False for strategies that may stop earlier.
+    spends_all: ClassVar[bool] = True
 
     alignment: str = "sample"
     objective: str = "risk"
@@ -102,20 +111,20 @@ class PullByPull(BaseStrategy, ABC):
         """Pull one arm after the other, then select."""
         batch.buy_pulls(np.ones_like(batch.pulls))
         open_trials = np.full(batch.ledger.trials, batch.n_arms > 1)
-        step, costs = 0, np.asarray(batch.prices.costs, dtype=np.int64)
+        step, costs, nothing = 0, batch.prices.costs, np.zeros(open_trials.size, dtype=np.bool_)
         while open_trials.any():
-            scores, _ = batch.score(lambda s: np.zeros((1, batch.n_arms), dtype=np.bool_))
+            scores, _ = batch.score(mark_nothing)
             before = batch.active
             arm = self.choose(batch, scores.value, step)
-            # A trial that has ended keeps its arms.
-            survivors = np.where(open_trials[:, None], batch.active, before)
-            batch.active = before
-            batch.close_round(scores, survivors, np.zeros(open_trials.size, dtype=np.bool_))
-            open_trials &= batch.ledger.left_units >= costs[arm]
-            pulls = np.zeros_like(batch.pulls)
-            pulls[open_trials, arm[open_trials]] = 1
+            survivors, batch.active = batch.active, before
+            if survivors is not before:
+                # A trial that has ended keeps its arms.
+                survivors = np.where(open_trials[:, None], survivors, before)
+            batch.close_round(scores, survivors, nothing)
+            price = costs[arm]
+            open_trials &= batch.ledger.left_units >= price
             if open_trials.any():
-                batch.buy_pulls(pulls)
+                batch.buy_among(np.where(open_trials, price, 0), np.where(open_trials, arm, -1)[:, None])
             step += 1
         batch.ties.finish()
         return batch.keep_best(1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
 from exml_sim._internal.validation import check_choice
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import PullByPull
@@ -38,29 +39,41 @@ class ContinuousRejects(PullByPull):
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Reject where the criterion holds, then choose the active arm with the fewest pulls."""
-        self._reject(batch, values)
+        active = batch.active
+        worst = batch.ties.pick_highest(np.where(active, values, -np.inf))
+        log_bars = np.array([1.0, *(float(log_bar(j)) for j in range(1, batch.n_arms + 1))])
+        batch.active = active.copy()
+        average = self.criterion == "average"
+        _reject(values, batch.pulls, worst, batch.total_pulls, log_bars, average, batch.active)
         return batch.pick_lowest(np.where(batch.active, batch.pulls, np.inf))
 
-    def _reject(self, batch: TrialBatch, values: FloatArray) -> None:
-        lines, active = np.arange(len(values)), batch.active
-        number = active.sum(axis=1)
-        worst = batch.ties.pick_highest(np.where(active, values, -np.inf))
-        others = active.copy()
-        others[lines, worst] = False
-        clear = self._distance(values, others, values[lines, worst])
-        total = float(batch.budget * batch.n_arms / sum(batch.prices.exact_costs))
-        mine = np.where(active, batch.pulls, 0).sum(axis=1)
-        gone = np.where(active, 0, batch.pulls)
-        scale = np.array([1.0, *(float(log_bar(j)) for j in range(1, batch.n_arms + 1))])[number]
-        b = scale * mine / np.maximum(total - gone.sum(axis=1), 1e-12)
-        ahead = batch.pulls[lines, worst] > gone.max(axis=1)
-        drop = (number > 1) & ahead & (clear >= 1.0 / np.sqrt(b) - 1.0)
-        batch.active = np.where(drop[:, None], others, active)
 
-    def _distance(self, values: FloatArray, others: BoolArray, worst: FloatArray) -> FloatArray:
-        """Compute how much lower the scores of the others are than the worst one."""
-        if self.criterion == "closest":
-            near = np.where(others, values, -np.inf).max(axis=1)
-        else:
-            near = np.where(others, values, 0.0).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
-        return np.asarray(worst - near, dtype=np.float64)
+@kernel
+def _reject(
+    values: FloatArray,
+    pulls: IntArray,
+    worst: IntArray,
+    total: float,
+    log_bars: FloatArray,
+    average: bool,
+    active: BoolArray,
+) -> None:
+    """Reject the worst active arm of every trial where the criterion holds."""
+    for t in range(values.shape[0]):
+        number, mine, gone, longest, nearest, others = 0, 0, 0, 0, -np.inf, 0.0
+        for arm in range(values.shape[1]):
+            if not active[t, arm]:
+                gone += pulls[t, arm]
+                longest = max(longest, pulls[t, arm])
+                continue
+            number += 1
+            mine += pulls[t, arm]
+            if arm != worst[t]:
+                nearest = max(nearest, values[t, arm])
+                others += values[t, arm]
+        if number < 2 or pulls[t, worst[t]] <= longest:
+            continue
+        near = others / (number - 1) if average else nearest
+        b = log_bars[number] * mine / max(total - gone, 1e-12)
+        if values[t, worst[t]] - near >= 1.0 / np.sqrt(b) - 1.0:
+            active[t, worst[t]] = False

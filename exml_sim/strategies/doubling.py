@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from exml_sim.strategies.successive_rejects import SuccessiveRejects, phase_mone
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Doubling(BaseStrategy, ABC):
     """Run a strategy with doubled budgets while money lasts."""
+
+    spends_all: ClassVar[bool] = False
 
     @abstractmethod
     def _inner(self) -> Strategy:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import PullByPull
 from exml_sim.strategies.fixed_confidence import check_epsilon
+from exml_sim.strategies.top_two import measure_distances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +37,23 @@ class EbTcEpsilon(PullByPull):
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Choose leader or challenger."""
-        lines = np.arange(len(values))
         if step == 0:
             batch.memory = np.zeros((2, *values.shape), dtype=np.int64)
-        led, own = batch.memory
         leader = batch.pick_lowest(values)
-        spread = np.sqrt(1.0 / batch.pulls[lines, leader][:, None] + 1.0 / batch.pulls)
-        cost = (values - values[lines, leader][:, None] + self.epsilon) / spread
-        cost[lines, leader] = np.inf
-        challenger = batch.pick_lowest(cost)
+        cost, spread = np.empty_like(values), np.empty_like(values)
+        measure_distances(values, batch.pulls, leader, self.epsilon, cost, spread)
+        chosen = batch.pick_lowest(cost)
+        _track(leader, batch.memory[0], batch.memory[1], chosen)
+        return chosen
+
+
+@kernel
+def _track(leader: IntArray, led: IntArray, own: IntArray, chosen: IntArray) -> None:
+    """Replace the challenger by the leader where at most half of the steps in which it led went to it."""
+    for t in range(leader.size):
+        arm = leader[t]
         # Also the step that is being decided counts.
-        led[lines, leader] += 1
-        to_leader = 2 * own[lines, leader] <= led[lines, leader]
-        own[lines, leader] += to_leader
-        return np.where(to_leader, leader, challenger)
+        led[t, arm] += 1
+        if 2 * own[t, arm] <= led[t, arm]:
+            own[t, arm] += 1
+            chosen[t] = arm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -13,16 +14,17 @@ import numpy as np
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count
 from exml_sim.bandit._evidence import Evidence
-from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
+from exml_sim.bandit._purchases import mark_arms
+from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
 
 
-def check_confidence(value: object) -> float:
-    """Check for a confidence strictly between 0 and 1."""
+def check_confidence(value: object, name: str = "confidence") -> float:
+    """Check for a probability strictly between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"confidence must be between 0 and 1, both excluded, got {value!r}")
+        raise ValueError(f"{name} must be between 0 and 1, both excluded, got {value!r}")
     return float(value)
 
 
@@ -55,6 +57,7 @@ class FixedConfidence(BaseStrategy, ABC):
 
     #: Whether the strategy chooses by the arms' confidence limits.
     by_limits: ClassVar[bool] = False
+    spends_all: ClassVar[bool] = False
 
     confidence: float = 0.95
     epsilon: float = 0.0
@@ -78,28 +81,42 @@ class FixedConfidence(BaseStrategy, ABC):
         return min(budget, self.first_pulls * sum(prices.exact_costs, Fraction(0)))
 
     @abstractmethod
-    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(
+        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
+    ) -> BoolArray:
         """Choose the arms that are pulled next, shape (trials, K)."""
 
-    def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
         """Choose the arms that stay active; all of them, unless a strategy drops arms."""
         return batch.active
 
     def explore(self, batch: TrialBatch) -> IntArray:
         """Analyse and buy until every trial is confident or out of money."""
+        selected, batch.confident = self.run_until(batch, lambda spent: np.full(spent.shape, 1.0 - self.confidence))
+        return selected
+
+    def run_until(self, batch: TrialBatch, error_rates: Callable[[IntArray], FloatArray]) -> tuple[IntArray, BoolArray]:
+        """Run with an error rate 1 - confidence that may grow with the units that a trial has spent.
+
+        Returns
+        -------
+        The selected arms, shape (trials, 1), and the trials that are confident.
+        """
         open_trials = np.ones(batch.ledger.trials, dtype=np.bool_)
         confident = np.zeros_like(open_trials)
-        bar = math.log(max(batch.n_arms - 1, 1) / (1.0 - self.confidence))
+        others = max(batch.n_arms - 1, 1)
+        strictest = math.log(others / float(error_rates(np.zeros(1, dtype=np.int64))[0]))
         # Arms that have no evidence are refused before anything is bought.
-        batch.evidence(np.zeros(confident.size, dtype=np.int64), confident, bar, self.epsilon, False)
+        batch.evidence(np.zeros(confident.size, dtype=np.int64), confident, strictest, self.epsilon, False)
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         selected = np.zeros(confident.size, dtype=np.int64)
         while True:
             scores, leader, tied = _find_leader(batch)
             # A trial that has ended keeps its arm: random ties of later rounds are not its own.
             leader = selected = np.where(open_trials, leader, selected)
-            evidence = batch.evidence(leader, open_trials, bar, self.epsilon, self.by_limits)
-            confident |= open_trials & _is_decided(batch.active, leader, evidence.against, bar)
+            bar = np.log(others / error_rates(batch.ledger.spent_units))[:, None]
+            evidence = batch.evidence(leader, open_trials, strictest, self.epsilon, self.by_limits)
+            confident |= open_trials & _is_decided(batch.active, leader, evidence.against, bar[:, 0])
             open_trials &= ~confident
             stay = np.where(open_trials[:, None], self.survivors(batch, leader, evidence, bar), batch.active)
             batch.close_round(scores, stay, ~tied)
@@ -107,8 +124,7 @@ class FixedConfidence(BaseStrategy, ABC):
                 break
             among = self.choose(batch, scores, leader, evidence, bar) & open_trials[:, None]
             open_trials &= self._buy_round(batch, among)
-        batch.confident = confident
-        return selected[:, None]
+        return selected[:, None], confident
 
     def _buy_round(self, batch: TrialBatch, among: BoolArray) -> BoolArray:
         """Buy pulls of the chosen arms; mark the trials that could."""
@@ -125,19 +141,13 @@ class FixedConfidence(BaseStrategy, ABC):
 
 def _find_leader(batch: TrialBatch) -> tuple[Scores, IntArray, BoolArray]:
     """Score the arms; return the scores, the best arm, and the trials in which certificates leave that open."""
-    active, exact = batch.active, batch.arms.has_exact_scores
-
-    def unclear(scores: Scores) -> BoolArray:
-        if exact:
-            return np.zeros((1, batch.n_arms), dtype=np.bool_)
-        return cut_unclear(scores, active, mark_arms(lowest(scores, 1), batch.n_arms))
-
-    scores, doubtful = batch.score(unclear)
+    active, mark = batch.active, batch.n_arms
+    scores, doubtful = batch.score(lambda s: cut_unclear(s, active, mark_arms(lowest(s, 1), mark)))
     tied = np.broadcast_to(any_arm(doubtful), active.shape[:1])
     return scores, batch.lowest(scores, tied), tied
 
 
-def _is_decided(active: BoolArray, leader: IntArray, against: FloatArray, bar: float) -> BoolArray:
+def _is_decided(active: BoolArray, leader: IntArray, against: FloatArray, bar: FloatArray) -> BoolArray:
     """Mark the trials whose leader has enough evidence against every other active arm."""
     left = np.where(active, against, np.inf)
     left[np.arange(leader.size), leader] = np.inf
@@ -149,6 +159,6 @@ def pair(n_arms: int, first: IntArray, second: IntArray) -> BoolArray:
     return mark_arms(np.column_stack([first, second]), n_arms)
 
 
-def undecided(values: FloatArray, evidence: Evidence, bar: float) -> FloatArray:
+def undecided(values: FloatArray, evidence: Evidence, bar: FloatArray) -> FloatArray:
     """Replace values by +inf at the leader and at the arms that it has enough evidence against."""
     return np.where(evidence.against < bar, values, np.inf)

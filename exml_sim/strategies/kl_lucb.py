@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit._evidence import Evidence
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
@@ -23,7 +23,9 @@ class KlLucb(FixedConfidence):
 
     by_limits: ClassVar[bool] = True
 
-    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(
+        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
+    ) -> BoolArray:
         """Choose leader and challenger."""
         challenger = batch.pick_lowest(undecided(evidence.lower, evidence, bar))
         return pair(batch.n_arms, leader, challenger)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.base import Batched
+from exml_sim.strategies.base import Batched, mark_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,27 +24,27 @@ class Ocba(Batched):
         """Pull all arms, then follow the shares, and select."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
-            scores, _ = batch.score(_mark_none)
-            wanted = shares(scores.value, batch.lowest(scores))
-            behind = wanted / batch.pulls
-            batch.close_round(scores, batch.active, np.ones(behind.shape[0], dtype=np.bool_))
-            among = np.arange(batch.n_arms) == batch.pick_lowest(-behind)[:, None]
-            batch.buy(batch.ledger.left_units // left, among=among)
+            scores, _ = batch.score(mark_nothing)
+            ahead = np.empty_like(scores.value)
+            _compare_shares(scores.value, batch.pulls, batch.lowest(scores), ahead)
+            batch.close_round(scores, batch.active, np.ones(len(ahead), dtype=np.bool_))
+            batch.buy_among(batch.ledger.left_units // left, batch.pick_lowest(ahead)[:, None])
         return batch.keep_best(1)
 
 
-def _mark_none(scores: object) -> BoolArray:
-    """Mark nothing: shares need no certified order."""
-    return np.zeros((1, 1), dtype=np.bool_)
-
-
-def shares(values: FloatArray, leader: IntArray) -> FloatArray:
-    """Compute the wanted shares of the arms, up to a factor, shape (trials, K)."""
-    lines = np.arange(leader.size)
-    gap = values - values[lines, leader][:, None]
-    # Ties with the leader share what there is; a tiny gap stands for them.
-    smallest = np.maximum(gap.max(axis=1, keepdims=True), 1e-12) * 1e-4
-    weight = 1.0 / np.maximum(gap, smallest) ** 2
-    weight[lines, leader] = 0.0
-    weight[lines, leader] = np.sqrt((weight**2).sum(axis=1))
-    return np.asarray(weight, dtype=np.float64)
+@kernel
+def _compare_shares(values: FloatArray, pulls: IntArray, leader: IntArray, out: FloatArray) -> None:
+    """Write minus the wanted share over the pulls, up to a factor: the lowest arm is the furthest behind."""
+    for t in range(values.shape[0]):
+        best = values[t, leader[t]]
+        # Ties with the leader share what there is; a tiny gap stands for them.
+        largest = 1e-12
+        for arm in range(values.shape[1]):
+            largest = max(largest, values[t, arm] - best)
+        smallest, squares = largest * 1e-4, 0.0
+        for arm in range(values.shape[1]):
+            gap = max(values[t, arm] - best, smallest)
+            weight = 1.0 / (gap * gap)
+            squares += 0.0 if arm == leader[t] else weight * weight
+            out[t, arm] = -weight / pulls[t, arm]
+        out[t, leader[t]] = -np.sqrt(squares) / pulls[t, leader[t]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit._evidence import Evidence
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
@@ -21,15 +21,17 @@ class SuccessiveElimination(FixedConfidence):
     each a little worse than the next, adds up to more than epsilon.
     """
 
-    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(
+        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
+    ) -> BoolArray:
         """Choose all active arms."""
         return batch.active
 
-    def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
         """Keep the leader and the arms that it has not enough evidence against."""
         if self.epsilon > 0.0:
             open_trials = np.ones(leader.shape, dtype=np.bool_)
-            evidence = batch.evidence(leader, open_trials, bar, 0.0, False)
+            evidence = batch.evidence(leader, open_trials, 0.0, 0.0, False)
         return np.asarray(batch.active & (evidence.against < bar) | _at(leader, batch.n_arms), dtype=np.bool_)
 
 

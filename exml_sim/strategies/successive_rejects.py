@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
 
 
+@cache
 def log_bar(n_arms: int) -> Fraction:
     """Compute the paper's log-bar(K) = 1/2 + sum_{i=2}^{K} 1/i, exactly."""
     return Fraction(1, 2) + sum((Fraction(1, i) for i in range(2, n_arms + 1)), Fraction(0))

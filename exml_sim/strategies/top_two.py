@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
+from exml_sim.bandit._purchases import mark_arms
 from exml_sim.bandit._ranking import Scores, any_arm, lowest
 from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.trial_batch import TrialBatch
@@ -39,32 +41,42 @@ class TopTwo(Batched):
             tied = any_arm(doubtful)
             pair = _find_pair(scores, batch.pulls, tied, batch.ties)[0]
             batch.close_round(scores, everyone, ~tied)
-            batch.buy(batch.ledger.left_units // left, among=pair)
+            batch.buy_among(batch.ledger.left_units // left, pair)
         return batch.keep_best(1)
 
 
 def _find_pair(
     scores: Scores, pulls: IntArray, tied: BoolArray | None = None, ties: TieBreaker | None = None
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Mark leader and challenger; compute roots of transportation costs (+inf for the leader) and their spreads.
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Find leader and challenger; compute roots of transportation costs (+inf for the leader) and their spreads.
 
     In the `tied` trials scores and costs within the resolution count as equal; `ties` orders equal arms.
     """
-    lines = np.arange(pulls.shape[0])
-    leader = lowest(scores, 1, tied, ties)[:, 0]
-    spread = np.sqrt(1.0 / pulls[lines, leader][:, None] + 1.0 / pulls)
-    distance = (scores.value - scores.value[lines, leader][:, None]) / spread
-    distance[lines, leader] = np.inf
-    pair = np.zeros(pulls.shape, dtype=np.bool_)
-    pair[lines, leader] = True
-    costs = Scores(distance, distance, distance, scores.resolution, scores.unit / spread)
-    pair[lines, lowest(costs, 1, tied, ties)[:, 0]] = True
-    return pair, distance, spread
+    leader = lowest(scores, 1, tied, ties)
+    distance, spread = np.empty(pulls.shape), np.empty(pulls.shape)
+    measure_distances(scores.value, pulls, leader[:, 0], 0.0, distance, spread)
+    unit = scores.unit / spread if scores.resolution > 0.0 else 1.0
+    challenger = lowest(Scores(distance, distance, distance, scores.resolution, unit), 1, tied, ties)
+    return np.concatenate([leader, challenger], axis=1), distance, spread
+
+
+@kernel
+def measure_distances(
+    values: FloatArray, pulls: IntArray, leader: IntArray, slack: float, distance: FloatArray, spread: FloatArray
+) -> None:
+    """Write (gap to the leader + slack) / spread, +inf for the leader, and spread = sqrt(1 / n_leader + 1 / n)."""
+    for t in range(values.shape[0]):
+        best, own = values[t, leader[t]], 1.0 / pulls[t, leader[t]]
+        for arm in range(values.shape[1]):
+            spread[t, arm] = np.sqrt(own + 1.0 / pulls[t, arm])
+            distance[t, arm] = (values[t, arm] - best + slack) / spread[t, arm]
+        distance[t, leader[t]] = np.inf
 
 
 def _unclear(scores: Scores, pulls: IntArray) -> BoolArray:
     """Mark all arms of the trials in which the certificates could change the pair."""
-    pair, distance, spread = _find_pair(scores, pulls)
+    arms, distance, spread = _find_pair(scores, pulls)
+    pair = mark_arms(arms, pulls.shape[1])
     # A distance is a difference of two scores over the spread.
     blur = 2.0 * scores.width()[:, None] / spread
     challenger = (distance + blur).min(axis=1, keepdims=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit._evidence import Evidence
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
@@ -22,7 +22,9 @@ class TopTwoStopping(FixedConfidence):
     neglected. Both get half of a round.
     """
 
-    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(
+        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
+    ) -> BoolArray:
         """Choose leader and challenger."""
         weakest = batch.pick_lowest(undecided(evidence.against + np.log(batch.pulls), evidence, bar))
         return pair(batch.n_arms, leader, weakest)

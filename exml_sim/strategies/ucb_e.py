@@ -32,6 +32,5 @@ class UcbE(PullByPull):
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Choose the arm with the best index."""
-        pulls = float(batch.budget * batch.n_arms / sum(batch.prices.exact_costs))
-        a = 25.0 / 36.0 * max(pulls - batch.n_arms, 0.0) / self.hardness
+        a = 25.0 / 36.0 * max(batch.total_pulls - batch.n_arms, 0.0) / self.hardness
         return batch.pick_lowest(values - np.sqrt(a / batch.pulls))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
 from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._purchases import mark_arms
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.base import Batched
+from exml_sim.strategies.base import Batched, mark_nothing
 from exml_sim.strategies.fixed_confidence import FixedConfidence, check_epsilon, undecided
 
 
@@ -26,10 +27,12 @@ class UGapEc(FixedConfidence):
 
     by_limits: ClassVar[bool] = True
 
-    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(
+        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
+    ) -> BoolArray:
         """Choose one arm."""
         rival = batch.pick_lowest(undecided(evidence.lower, evidence, bar))
-        return _fewer(batch.pulls, leader, rival)
+        return mark_arms(_fewer(batch.pulls, leader, rival)[:, None], batch.n_arms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,39 +61,47 @@ class UGapEb(Batched):
         """Pull all arms, then one arm per round, and select by the lowest index."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for left in range(self.rounds, -1, -1):
-            scores, _ = batch.score(lambda s: np.zeros((1, batch.n_arms), dtype=np.bool_))
-            lower, upper = self._limits(batch, scores.value)
-            leader = batch.pick_lowest(upper - _least_other(lower))
+            scores, _ = batch.score(mark_nothing)
+            lower, index = np.empty_like(scores.value), np.empty_like(scores.value)
+            _find_limits(scores.value, batch.pulls, batch.total_pulls, self.epsilon, lower, index)
+            leader = batch.pick_lowest(index)
             batch.close_round(scores, batch.active, np.ones(leader.shape, dtype=np.bool_))
             if left == 0 or batch.n_arms == 1:
                 break
-            rival = batch.pick_lowest(np.where(np.arange(batch.n_arms) == leader[:, None], np.inf, lower))
-            batch.buy(batch.ledger.left_units // left, among=_fewer(batch.pulls, leader, rival))
+            lower[np.arange(leader.size), leader] = np.inf
+            rival = batch.pick_lowest(lower)
+            batch.buy_among(batch.ledger.left_units // left, _fewer(batch.pulls, leader, rival)[:, None])
         return leader[:, None]
 
-    def _limits(self, batch: TrialBatch, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean_cost = sum(batch.prices.exact_costs, Fraction(0)) / batch.n_arms
-        pulls = float(batch.budget / mean_cost)
-        gap = values - values.min(axis=1, keepdims=True)
-        second = np.sort(values, axis=1)[:, 1:2] if batch.n_arms > 1 else values
-        gap = np.where(gap == 0.0, second - values, gap)
-        e = self.epsilon
-        hardness = (1.0 / np.maximum((gap + e) / 2.0, e) ** 2).sum(axis=1, keepdims=True)
-        width = np.sqrt(max(pulls - batch.n_arms, 1.0) / (4.0 * hardness * batch.pulls))
-        return values - width, values + width
+
+@kernel
+def _find_limits(
+    values: FloatArray, pulls: IntArray, total: float, e: float, lower: FloatArray, index: FloatArray
+) -> None:
+    """Write the lower limits L and the indices U_k - min_{i != k} L_i."""
+    n_arms = values.shape[1]
+    for t in range(values.shape[0]):
+        first = second = np.inf
+        for arm in range(n_arms):
+            second = min(second, max(first, values[t, arm]))
+            first = min(first, values[t, arm])
+        second = second if n_arms > 1 else first
+        hardness = 0.0
+        for arm in range(n_arms):
+            gap = values[t, arm] - first
+            reach = max(((second - first if gap == 0.0 else gap) + e) / 2.0, e)
+            hardness += 1.0 / (reach * reach)
+        least = next_least = np.inf
+        for arm in range(n_arms):
+            width = np.sqrt(max(total - n_arms, 1.0) / (4.0 * hardness * pulls[t, arm]))
+            lower[t, arm], index[t, arm] = values[t, arm] - width, values[t, arm] + width
+            next_least = min(next_least, max(least, lower[t, arm]))
+            least = min(least, lower[t, arm])
+        for arm in range(n_arms):
+            index[t, arm] -= next_least if lower[t, arm] == least else least
 
 
-def _least_other(lower: FloatArray) -> FloatArray:
-    """Compute min_{i != k} L_i for every arm k."""
-    if lower.shape[1] == 1:
-        return np.full(lower.shape, np.inf)
-    ordered = np.sort(lower, axis=1)
-    first = np.arange(lower.shape[1]) == lower.argmin(axis=1)[:, None]
-    return np.where(first, ordered[:, 1:2], ordered[:, :1])
-
-
-def _fewer(pulls: IntArray, first: IntArray, second: IntArray) -> BoolArray:
-    """Mark, of two arms, the one with fewer pulls."""
+def _fewer(pulls: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Choose, of two arms, the one with fewer pulls."""
     lines = np.arange(first.size)
-    taken = np.where(pulls[lines, second] < pulls[lines, first], second, first)
-    return np.asarray(np.arange(pulls.shape[1]) == taken[:, None], dtype=np.bool_)
+    return np.where(pulls[lines, second] < pulls[lines, first], second, first)

@@ -180,6 +180,8 @@ def money(bench: PoolBench) -> Iterator[str]:
         for costs in lists[:2] if bench.unit_costs_only else lists:
             pool = ParametricPool([BernoulliArm(0.3 + 0.1 * i, cost) for i, cost in enumerate(costs)])
             need = smallest_budget(rule, pool.prices)
+            if len(set(costs)) == 1:
+                yield from left_over(rule, pool, 40 * need, bench.seed)
             for budget in (need, need + pool.prices.unit, need * Fraction(13, 7), 40 * need):
                 yield from spent(rule, pool, budget, bench.seed)
                 yield from first_round(rule, pool, budget, bench.seed)
@@ -223,6 +225,19 @@ def first_round(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iter
         yield f"spends {show(paid)} in the first round, but first_round_cost declares {show(declared)} {where}"
     elif pulls.min() == 0:
         yield f"does not pull arm {int(pulls.argmin())} in the first round {where}"
+
+
+def left_over(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[str]:
+    """Check at unit costs that rounding explains what is left over: less than one pull of every arm per round."""
+    ledger = pool.explore(rule, budget, seed).ledger
+    explained = max(ledger.rounds, 1) * pool.n_arms
+    if pool.n_arms > 1 and ledger.left > explained and getattr(rule, "spends_all", True):
+        rounds = f"{ledger.rounds} rounds of {pool.n_arms} arms leave at most {explained} by rounding"
+        yield (
+            f"leaves {show(ledger.left)} of a budget of {show(budget)} over at costs {_words([*pool.costs])}, "
+            f"{rule.alignment} alignment, and {rounds}: a round is missing or too small "
+            f"(declare spends_all = False if the strategy may stop early; seed {seed}, trial 0)"
+        )
 
 
 def _words(costs: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ false-alarm probability. Every failure is a sentence with the seed that replays 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from exml_sim.bandit.pool import Pool
@@ -77,20 +78,14 @@ def first_finding(
 
 def _findings(bench: PoolBench, pools: Sequence[Pool], ran: list[str]) -> Iterator[str]:
     """Run one check after another; a check that raises yields only that."""
-    for name, check in _CHECKS.items():
+    checks = dict(_CHECKS) | {f"pool {pool!r}": partial(on_pool, pool=pool) for pool in pools}
+    for name, check in checks.items():
         ran.append(name)
         try:
-            findings = [f"{name}: {finding}" for finding in check(bench)]
+            for finding in check(bench):
+                yield f"{name}: {finding}"
         except Exception as error:
-            findings = [f"{name}: raised {type(error).__name__}: {' '.join(str(error).split())} (seed {bench.seed})"]
-        yield from findings
-    for pool in pools:
-        ran.append(f"pool {pool!r}")
-        try:
-            findings = [f"pool {pool!r}: {finding}" for finding in on_pool(bench, pool)]
-        except Exception as error:
-            findings = [f"pool {pool!r}: raised {type(error).__name__}: {' '.join(str(error).split())}"]
-        yield from findings
+            yield f"{name}: raised {type(error).__name__}: {' '.join(str(error).split())} (seed {bench.seed})"
 
 
 def on_pool(bench: PoolBench, pool: Pool) -> Iterator[str]:

@@ -6,11 +6,12 @@ Both sides are natural logarithms: probabilities may be far below what a float h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
+from simulations.falsify._spaces import Box, Numbers, PoolInstance, PoolSpace
 from theory import verdicts
 from theory.verdicts import Verdict
 
@@ -20,33 +21,12 @@ ROUNDING = 1e-9
 LOG_ZERO = -math.inf
 #: Largest delta at which claims "with probability 1 - delta" are tested.
 LARGEST_DELTA = 0.05
+#: A point of a space, and the spaces that a search may visit; nothing in a space depends on a known counterexample.
+Instance = Numbers | PoolInstance
+Space = Box | PoolSpace
 _UNMET = -1e9
 _NOTHING = -1e6
 _MOST = 1e6
-
-
-class Instance(Protocol):
-    """One point of a space: everything that is needed to measure it again."""
-
-    def to_table(self) -> dict[str, Any]:
-        """Return the table of a TOML file."""
-
-    def describe(self) -> str:
-        """Describe the point in one line."""
-
-
-class Space(Protocol):
-    """Instances that a search may visit. Nothing in a space depends on a known counterexample."""
-
-    @property
-    def bounds(self) -> tuple[tuple[int, int], ...]:
-        """Ranges of the integers that encode an instance."""
-
-    def decode(self, code: Sequence[int]) -> Any:
-        """Return the instance of a code."""
-
-    def read(self, table: Mapping[str, Any]) -> Any:
-        """Read the instance of a table."""
 
 
 @dataclass(frozen=True, slots=True)

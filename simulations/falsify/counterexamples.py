@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tomli_w import dumps as to_toml
 
 from simulations.falsify._target import Instance, Measured, Target
 from simulations.falsify.search import Outcome, confirm, derive_seeds
-from simulations.falsify.targets import get
+from simulations.falsify.targets import all_targets, find_target
 from theory.verdicts import Verdict
 
 FORMAT = 1
@@ -106,8 +106,10 @@ def compute_checksum(table: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def read(file: Path) -> Counterexample:
-    """Read a counterexample. A file written by hand needs no checksum; a checksum must match.
+def read(file: Path, targets: Sequence[Target] | None = None) -> Counterexample:
+    """Read a counterexample to one of the targets; by default to those of the project's paper.
+
+    A file written by hand needs no checksum; a checksum must match.
 
     Raises
     ------
@@ -124,7 +126,7 @@ def read(file: Path) -> Counterexample:
     try:
         if not isinstance(table["instance"], dict):
             raise TypeError(f"the instance must be a table, got {table['instance']!r}")
-        target = get(str(table["claim"]))
+        target = find_target(str(table["claim"]), all_targets() if targets is None else targets)
         return Counterexample(
             target,
             target.space.read(table["instance"]),

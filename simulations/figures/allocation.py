@@ -12,6 +12,7 @@ from exml_sim.engine.study import Cell
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from simulations.figures import style
+from simulations.panels import name_strategy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,16 +77,12 @@ def _figure(tables: dict[str, pd.DataFrame], title: str) -> Figure:
     """
     import matplotlib as mpl
 
-    columns = min(len(tables), 4)
-    rows = -(-len(tables) // columns)
     most = max(table.shape[1] for table in tables.values())
     arms = max(len(table) for table in tables.values())
     with style.context():
-        picture = style.blank(2.6 * columns + 0.8, (0.22 * arms + 0.9) * rows + 1.0)
-        axes = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for ax in axes.flat[len(tables) :]:
-            ax.set_visible(False)
-        for ax, (name, table) in zip(axes.flat, tables.items(), strict=False):
+        size = (2.8, 0.22 * arms + 0.9)
+        picture, axes = style.make_axes(len(tables), size, extra=0.8, sharex=True, sharey=True)
+        for ax, (name, table) in zip(axes, tables.items(), strict=True):
             left = np.zeros(len(table))
             number = most if most <= MAX_NAMED_ROUNDS else table.shape[1]
             shades = mpl.colormaps["viridis"](np.linspace(0.1, 0.95, max(number, 2)))
@@ -93,14 +90,11 @@ def _figure(tables: dict[str, pd.DataFrame], title: str) -> Figure:
                 label = column if most <= MAX_NAMED_ROUNDS else None
                 ax.barh(range(len(table)), table[column], left=left, color=shade, label=label)
                 left = left + table[column].to_numpy()
-            ax.set_title(name.replace("_", " "))
+            ax.set_title(name_strategy(name))
             ax.set_yticks(range(len(table)), list(table.index))
             ax.set_xlabel("mean pulls")
             ax.label_outer()
-        axes.flat[0].invert_yaxis()
-        handles = {text: h for ax in axes.flat for h, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-        if handles:
-            picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4)
-        shaded = "" if handles else " (first round dark, last round light)"
-        picture.suptitle(f"{title}{shaded}")
+        axes[0].invert_yaxis()
+        shaded = "" if most <= MAX_NAMED_ROUNDS else " (first round dark, last round light)"
+        style.finish(picture, f"{title}{shaded}")
     return picture

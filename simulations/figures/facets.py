@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures import style
 from simulations.panels import TARGET, Panel, make_panels, name_bound, to_frame
@@ -23,10 +21,11 @@ QUANTITIES = {
     "failure_rate": ("failure probability", ("failure_rate", "lower", "upper")),
     "regret": ("mean simple regret", ("mean_regret", "regret_lower", "regret_upper")),
 }
-#: Dashes of the bounds of one strategy.
-DASHES: tuple[Any, ...] = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
-#: Points of a bound's curve, and width and height of one axes with its legend.
-POINTS, SIZE = 60, (5.2, 4.2)
+#: Dashes of bounds, and of lower bounds.
+DASHES: tuple[Any, ...] = ("--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (3, 1)))
+DOTS = ":"
+#: Natural width and height of an axes that stands alone, and of one of several.
+SIZE, SMALL_SIZE = (5.2, 3.7), (3.2, 2.6)
 
 
 def draw(
@@ -39,7 +38,8 @@ def draw(
 ) -> Axes:
     """Draw all strategies of one pool on logarithmic axes.
 
-    A cell without a failure is an open triangle at its upper limit; no line leads to it.
+    A colour is a strategy and a dash is a bound. Lower bounds, which hold for every strategy, are dotted. A cell
+    without a failure is an open triangle at its upper limit; no line leads to it.
 
     Parameters
     ----------
@@ -57,15 +57,21 @@ def draw(
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity must be one of {', '.join(QUANTITIES)}, got {quantity!r}")
     label, names = QUANTITIES[quantity]
+    palette = {
+        panel.title: (colours or {}).get(panel.title, style.CYCLE[i % len(style.CYCLE)])
+        for i, panel in enumerate(panels)
+    }
     for i, panel in enumerate(panels):
-        colour = (colours or {}).get(panel.title, style.CYCLE[i % len(style.CYCLE)])
-        _draw_cells(ax, panel, names, colour, style.MARKERS[i % len(style.MARKERS)])
-        if quantity == "failure_rate" and bounds is not False:
-            _draw_bounds(ax, panel, colour, None if bounds is True else set(bounds))
-    if quantity == "failure_rate":
-        ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
+        _draw_cells(ax, panel, names, palette[panel.title], style.MARKERS[i % len(style.MARKERS)])
     budgets = [budget for panel in panels for budget in panel.budgets]
     low, high = min(budgets) / 1.3, max(budgets) * 1.3
+    if quantity == "failure_rate":
+        ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
+        if bounds is not False:
+            _draw_bounds(ax, panels, palette, high, None if bounds is True else set(bounds))
+    if any(getattr(cell, names[0]) <= 0 for panel in panels for cell in panel.cells):
+        mark: dict[str, Any] = {"marker": "v", "markerfacecolor": "white", "linestyle": "none", "color": style.GUIDE}
+        ax.plot([], [], label="no failure seen: upper limit", **mark)
     values = [getattr(cell, names[0]) or getattr(cell, names[2]) for panel in panels for cell in panel.cells]
     smallest = min((value for value in values if value > 0), default=1e-3)
     ax.set(xscale="log", yscale="log", xlim=(low, high), xlabel="budget", ylabel=label)
@@ -87,23 +93,36 @@ def _draw_cells(ax: Axes, panel: Panel, names: Sequence[str], colour: str, marke
     ax.plot(budgets, limits, "v", color=colour, markerfacecolor="white", zorder=4)
 
 
-def _draw_bounds(ax: Axes, panel: Panel, colour: str, wanted: Collection[str] | None) -> None:
-    """Draw bounds in the colour of their strategy, from where they are below 1."""
-    names = [name for name in panel.versions if name in wanted] if wanted is not None else _choose_bounds(panel)
-    low, high = min(panel.budgets), max(panel.budgets)
-    grid = np.unique(np.geomspace(low, 1.3 * high, POINTS).astype(np.int64)) if low < high else np.array([int(low)])
-    for name, dashes in zip(names, DASHES, strict=False):
-        places = panel.grid(name, grid)
-        values = panel.values(name, places)
-        shown = values < 1.0
-        text = f"{panel.title}: {name_bound(name)}" + ("" if shown.any() else " (vacuous here)")
-        ax.plot(places[shown], values[shown], color=colour, linestyle=dashes, linewidth=1.0, label=text, zorder=2)
+def _draw_bounds(
+    ax: Axes, panels: Sequence[Panel], palette: Mapping[str, str], last: float, wanted: Collection[str] | None
+) -> None:
+    """Draw bounds in the colour of their strategy, from where they are below 1; lower bounds once in black."""
+    chosen = [(panel, name) for panel in panels for name in _choose_bounds(panel, wanted)]
+    names = list(dict.fromkeys(name for _, name in chosen))
+    visible = set()
+    for panel, name in chosen:
+        budgets, values = panel.curve(name, last, 0.0)
+        if name in panel.lower_versions:
+            if name not in visible:
+                ax.plot(budgets, values, DOTS, color="black", linewidth=1.0, label=f"{name_bound(name)} (lower)")
+        else:
+            dashes = DASHES[names.index(name) % len(DASHES)]
+            # A label that begins with an underscore is not in the legend.
+            label = f"_{panel.title}: {name_bound(name)}"
+            ax.plot(budgets, values, color=palette[panel.title], linestyle=dashes, linewidth=1.0, label=label, zorder=2)
+        visible |= {name} if len(budgets) else set()
+    for name in names:
+        if not any(name in panel.lower_versions for panel in panels):
+            text = name_bound(name) + ("" if name in visible else style.VACUOUS)
+            ax.plot([], [], color=style.GUIDE, linestyle=DASHES[names.index(name) % len(DASHES)], label=text)
 
 
-def _choose_bounds(panel: Panel) -> list[str]:
+def _choose_bounds(panel: Panel, wanted: Collection[str] | None) -> list[str]:
     """Choose the sharpest of the versions for feature arms, and all other bounds."""
+    if wanted is not None:
+        return [name for name in (*panel.versions, *panel.lower_versions) if name in wanted]
     ours = [name for name in panel.versions if name in VERSIONS]
-    return [*ours[-1:], *(name for name in panel.versions if name not in VERSIONS)]
+    return [*ours[-1:], *(name for name in panel.versions if name not in VERSIONS), *panel.lower_versions]
 
 
 def figure(panels: Sequence[Panel], name: str = "", **options: Any) -> Figure:
@@ -122,41 +141,26 @@ def figure(panels: Sequence[Panel], name: str = "", **options: Any) -> Figure:
         raise ValueError("there is nothing to draw: the study has no results yet")
     places = list(dict.fromkeys(panel.place for panel in panels))
     columns = min(4, math.ceil(math.sqrt(len(places))))
-    rows = -(-len(places) // columns)
     with style.context():
-        width, height = SIZE if len(places) == 1 else (3.2 * columns, 2.6 * rows + 0.8)
-        picture = style.blank(width, height)
-        axes = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for ax in axes.flat[len(places) :]:
-            ax.set_visible(False)
+        size = SIZE if len(places) == 1 else SMALL_SIZE
+        picture, axes = style.make_axes(len(places), size, columns=columns, extra=0.6, sharex=True, sharey=True)
         floors = []
-        for number, (ax, place) in enumerate(zip(axes.flat, places, strict=False)):
+        for ax, place in zip(axes, places, strict=True):
             draw(ax, [panel for panel in panels if panel.place == place], **options)
             floors.append(ax.get_ylim()[0])
             ax.set_title(place if len(places) > 1 else "")
             ax.label_outer()
-            if number + columns >= len(places):
-                # The lowest one of its column.
-                ax.tick_params(axis="x", labelbottom=True)
-                ax.set_xlabel("budget")
+        lowest = {ax.get_position().x0: ax for ax in axes}
+        for ax in lowest.values():
+            # The lowest one of its column.
+            ax.tick_params(axis="x", labelbottom=True)
+            ax.set_xlabel("budget")
         budgets = [budget for panel in panels for budget in panel.budgets]
-        axes.flat[0].set(xlim=(min(budgets) / 1.3, max(budgets) * 1.3), ylim=(min(floors), None))
-        add_legend(picture)
-        picture.suptitle(name)
+        low, high = min(budgets) / 1.3, max(budgets) * 1.3
+        axes[0].set(xscale="log", xlim=(low, high), ylim=(min(floors), None))
+        style.plain_ticks(axes[0].xaxis, low, high)
+        style.finish(picture, name)
     return picture
-
-
-def add_legend(picture: Any) -> None:
-    """Put one legend below all axes, in as many columns as fit between the edges of the picture."""
-    handles = {
-        text: handle for ax in picture.axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    for columns in (4, 3, 2, 1):
-        legend = picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
-        picture.draw_without_rendering()
-        if columns == 1 or legend.get_window_extent().width <= picture.bbox.width:
-            return
-        legend.remove()
 
 
 def figures(

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
@@ -15,6 +14,7 @@ from simulations._comparison import affine_model
 from simulations.figures import facets, style
 from simulations.panels import (
     CONFIDENCE,
+    FORMULA_STEP,
     TARGET,
     Panel,
     budget_axis,
@@ -26,17 +26,11 @@ from simulations.panels import (
     to_frame,
 )
 from theory.population import chernoff
-from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Shortest distance between two points of a curve, as a factor of the budget.
-STEP = 1.01
-#: The same for a bound that takes long to compute.
-WIDE_STEP = 1.25
 
 
 def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, floor: float | None = None) -> Axes:
@@ -63,8 +57,7 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     style.plain_ticks(ax.xaxis, low / 1.3, high * 1.3)
     pulls = panel.problem is not None and panel.problem.costs is None
     ax.set_xlabel("budget B (pulls)" if pulls else "budget B (cost)")
-    ax.set_title(panel.title, pad=18)
-    ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
+    ax.set_title(f"{panel.title}\n{_summary(panel)}", fontsize="medium")
     return ax
 
 
@@ -109,7 +102,7 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
             continue
         # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
-        budgets, values = _curve(panel, name, start, max(1.3 * high, 2.0 * start), bottom)
+        budgets, values = panel.curve(name, max(1.3 * high, 2.0 * start), bottom)
         ax.plot(budgets, values, label=name_bound(name), zorder=2, **line_style)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
         if launch_budget is not None and launch_budget > low:
@@ -122,6 +115,9 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
         label, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)
         side = "bottom" if crossed else "top"
         ax.annotate(label, place, rotation=90, fontsize=5.5, color=colour, ha="right", va=side, zorder=3)
+    for name in panel.lower_versions:
+        label = f"{name_bound(name)} (lower)"
+        ax.plot(*panel.curve(name, 1.3 * high, bottom), ":", color="black", linewidth=1, label=label)
     _draw_limit(ax, panel, low, high, bottom)
 
 
@@ -130,37 +126,15 @@ def _draw_limit(ax: Axes, panel: Panel, low: float, high: float, bottom: float) 
     model = affine_model(panel)
     if model is None:
         return
-    budgets = _budgets(low, high, STEP)
+    budgets = np.unique(np.geomspace(low, high, max(int(np.log(high / low) / np.log(FORMULA_STEP)), 2)).astype(int))
     values = np.array([chernoff(model, float(budget)) for budget in budgets])
     shown = values > bottom / 10.0
     label = "exp(-n I), large-deviation rate by search (approximation)"
-    ax.plot(budgets[shown], values[shown], color=style.COLOURS["practice"], linestyle=":", linewidth=1, label=label)
+    ax.plot(budgets[shown], values[shown], "-.", color=style.GUIDE, linewidth=1, label=label)
 
 
 def _place(cell: CellSummary) -> float:
     return float(Fraction(cell.budget))
-
-
-def _curve(
-    panel: Panel, name: str, start: int, stop: float, bottom: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Evaluate a bound on a logarithmic grid from the start; one that takes long ends below the picture."""
-    if name in VERSIONS and VERSIONS[name].formula:
-        budgets = _budgets(start, stop, STEP)
-        return budgets, panel.values(name, budgets)
-    values: list[float] = []
-    budgets = panel.grid(name, _budgets(start, stop, WIDE_STEP))
-    for budget in budgets:
-        values.append(float(panel.values(name, np.array([budget]))[0]))
-        if values[-1] < bottom:
-            break
-    return budgets[: len(values)], np.array(values)
-
-
-def _budgets(start: float, stop: float, step: float) -> NDArray[np.int64]:
-    """Make whole budgets on a logarithmic grid that begins exactly at the start."""
-    number = max(int(np.log(stop / start) / np.log(step)), 2)
-    return np.unique(np.geomspace(start, stop, min(number, 400)).astype(np.int64))
 
 
 def _floor(panels: Sequence[Panel]) -> float:
@@ -186,30 +160,19 @@ def figure(panels: Sequence[Panel], heading: str) -> Figure:
     if not panels:
         raise ValueError("there is nothing to draw: the study has no results yet")
     axis, floor = budget_axis(panels), _floor(panels)
-    columns = min(2, len(panels))
-    rows = -(-len(panels) // columns)
     with style.context():
-        picture = style.blank(5.2 * columns, 4.2 * rows + 0.6)
-        axes = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for ax in axes.flat[len(panels) :]:
-            ax.set_visible(False)
+        picture, axes = style.make_axes(len(panels), (5.2, 4.2), columns=2, extra=0.6, sharex=True, sharey=True)
         several = len({panel.place for panel in panels}) > 1
-        for ax, panel in zip(axes.flat, panels, strict=False):
+        for ax, panel in zip(axes, panels, strict=True):
             draw(ax, panel, axis, floor=floor)
             if several:
-                ax.set_title(f"{panel.title}, {panel.place}", pad=18)
-        for row in axes:
-            row[0].set_ylabel("probability of missing the best candidate")
+                ax.set_title(f"{panel.place}, {ax.get_title()}", fontsize="medium")
+            if ax.get_position().x0 == axes[0].get_position().x0:
+                ax.set_ylabel("probability of missing the best arm")
         if any(panel.problem for panel in panels):
-            mark = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
-            axes.flat[0].plot(
-                [], [], color=style.GUIDE, label="launch budget: the condition of the bound is met", **mark
-            )
-        handles = {
-            text: handle for ax in axes.flat for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)
-        }
-        picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
-        picture.suptitle(heading)
+            mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
+            axes[0].plot([], [], color=style.GUIDE, label="launch budget: the condition of the bound is met", **mark)
+        style.finish(picture, heading)
     return picture
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from exml_sim.engine.result import StudyResult
 from simulations.figures import style
-from simulations.figures.facets import add_legend
 from simulations.panels import CONFIDENCE, Panel, make_panels
 
 if TYPE_CHECKING:
@@ -27,7 +26,9 @@ DRAWS, POINTS = 1000, 60
 
 
 def _count_problems(panels: Sequence[Panel]) -> tuple[list[str], NDArray[np.float64], NDArray[np.int64]]:
-    """Return strategies, failure rates and trials, one row per problem that all strategies have.
+    """Return strategies, failure rates and trials, one row per problem that all of these strategies have.
+
+    Not every study has every strategy: strategies and problems are chosen such that most rates can be compared.
 
     Raises
     ------
@@ -39,7 +40,17 @@ def _count_problems(panels: Sequence[Panel]) -> tuple[list[str], NDArray[np.floa
     for panel in panels:
         for cell, budget in zip(panel.cells, panel.budgets, strict=True):
             cells.setdefault((panel.place, budget), {})[panel.title] = (cell.failure_rate, cell.trials)
-    rows = [[problem[title] for title in titles] for problem in cells.values() if len(problem) == len(titles)]
+    groups = {frozenset(problem) for problem in cells.values()}
+    groups |= {first & second for first in groups for second in groups}
+
+    def count_rates(group: frozenset[str]) -> tuple[int, int, list[str]]:
+        """Count the rates beside that of a first strategy; of equals, more strategies are better."""
+        problems = sum(group <= problem.keys() for problem in cells.values())
+        return (len(group) - 1) * problems, len(group), sorted(group)
+
+    best = max(groups, key=count_rates, default=frozenset())
+    titles = [title for title in titles if title in best]
+    rows = [[problem[title] for title in titles] for problem in cells.values() if best <= problem.keys()]
     if len(titles) < 2 or not rows:
         raise ValueError("profiles compare at least two strategies on the same pools and budgets")
     table = np.array(rows)
@@ -116,12 +127,11 @@ def _figure(panels: Sequence[Panel], name: str, colours: Mapping[str, str] | Non
     summary = compute_profiles(panels)
     titles, grid = summary["titles"], summary["grid"]
     with style.context():
-        picture = style.blank(7.2, 3.8)
-        left, right = picture.subplots(1, 2, width_ratios=(3, 2))
+        picture, (left, right) = style.make_axes(2, (3.6, 3.2), extra=0.6)
         for i, title in enumerate(titles):
             colour = (colours or {}).get(title, style.CYCLE[i % len(style.CYCLE)])
             left.fill_between(grid, *summary["ends"][i], color=colour, alpha=0.15, linewidth=0)
-            marks = {"marker": style.MARKERS[i % len(style.MARKERS)], "markevery": 10}
+            marks: dict[str, Any] = {"marker": style.MARKERS[i % len(style.MARKERS)], "markevery": 10}
             left.plot(grid, summary["shares"][i], color=colour, label=title, **marks)
             rank, low, high = (summary[key][i] for key in ("ranks", "lower", "upper"))
             right.plot([low, high], [i, i], color=colour, linewidth=3, alpha=0.5)
@@ -130,8 +140,7 @@ def _figure(panels: Sequence[Panel], name: str, colours: Mapping[str, str] | Non
         style.plain_ticks(left.xaxis, 1.0, grid[-1])
         right.set_yticks(range(len(titles)), [])
         right.set(ylim=(len(titles) - 0.5, -0.5), xlabel=f"mean rank ({CONFIDENCE:.0%} interval)")
-        add_legend(picture)
-        picture.suptitle(f"{name}: {summary['problems']} problems")
+        style.finish(picture, f"{name}: {summary['problems']} problems")
     return picture
 
 

@@ -40,13 +40,12 @@ def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
         "simulation": steps[-1].budget,
         name_bound(sharpest): panel.required(sharpest, TARGET),
     }
-    for name, budget in marks.items():
+    for (name, budget), dashes in zip(marks.items(), ("--", ":", "-."), strict=True):
         if budget is not None:
-            ax.axvline(budget, color=style.GUIDE, linewidth=0.9, linestyle=":", zorder=1)
-            across = ax.get_xaxis_transform()
-            ax.text(budget, 1.01, f"{name} {budget:,.0f}", transform=across, fontsize=7, ha="center", va="bottom")
+            label = f"{name} {budget:,.0f}"
+            ax.axvline(budget, color=style.GUIDE, linewidth=1.2, linestyle=dashes, label=label, zorder=1)
     ax.set_yticks(range(len(steps) - 1), SLACK_CAUSES)
-    ax.set(xscale="log", ylim=(len(steps) - 1.4, -0.6), xlabel=f"budget B for {TARGET:.0%} failures (pulls)")
+    ax.set(xscale="log", ylim=(len(steps) - 1.4, -0.6), xlabel=f"budget for {TARGET:.0%} failures")
     ax.set_xlim(min(step.budget for step in steps) / 1.6, steps[0].budget * 2.2)
     return ax
 
@@ -61,8 +60,8 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
         )
     for number, (panel, steps) in enumerate(decomposed, start=1):
         with style.context():
-            picture = style.blank(7.0, 2.9)
+            picture = style.blank(6.0, 3.2)
             draw(picture.subplots(), panel, steps)
             factor = format_factor(steps[0].budget / steps[-1].budget)
-            picture.suptitle(f"{panel.title}, {panel.place}: decomposition of the factor {factor}")
+            style.finish(picture, f"{panel.title}, {panel.place}: decomposition of the factor {factor}")
         yield "slack_decomposition" if len(decomposed) == 1 else f"slack_decomposition_{number}", picture

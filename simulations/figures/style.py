@@ -7,9 +7,8 @@ depends on colour alone.
 
 from __future__ import annotations
 
-import base64
-import io
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 #: Observed rates and bounds with a fixed colour; others take colours of `CYCLE`.
 COLOURS = {"practice": "#000000", "tighter": "#0072B2", "corrected": "#009E73", "paper": "#D55E00"}
@@ -58,6 +59,10 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 #: Settings of a user, and the width of a picture in inches, see `customise`.
 _CUSTOM: ContextVar[tuple[dict[str, Any], float | None]] = ContextVar("custom", default=({}, None))
+#: Height in inches that pictures reserve for their legend, and the end of a legend text without a visible curve.
+LEGEND_HEIGHT, VACUOUS = 0.5, " (vacuous here)"
+#: Installed fonts that a message lists.
+MAX_FONTS = 12
 #: Widths in inches that a picture may have.
 MIN_WIDTH, MAX_WIDTH = 1.0, 40.0
 
@@ -104,7 +109,7 @@ def customise(
         settings |= {name: SETTINGS[name] * font_size / SETTINGS["font.size"] for name in sizes}
         settings |= {"xtick.labelsize": settings["legend.fontsize"], "ytick.labelsize": settings["legend.fontsize"]}
     if font is not None:
-        settings["font.family"] = font
+        settings["font.family"] = _check_font(font)
     if style_file is not None:
         try:
             settings.update(mpl.rc_params_from_file(str(style_file), use_default_template=False).items())
@@ -127,7 +132,7 @@ def of_version(name: str) -> dict[str, Any]:
     # A bound of a plug-in takes its place after ours by its letters, the same in every picture.
     place = others.index(name) if name in others else len(others) + sum(name.encode()) % 5
     free = [colour for colour in CYCLE if colour not in COLOURS.values()]
-    return {"color": free[place % len(free)], "linestyle": (0, (1 + place, 1))}
+    return {"color": free[place % len(free)], "linestyle": (0, (3 + place, 1))}
 
 
 def blank(width: float = 7.0, height: float = 4.2) -> Figure:
@@ -137,6 +142,99 @@ def blank(width: float = 7.0, height: float = 4.2) -> Figure:
     chosen = _CUSTOM.get()[1] or width
     # A narrow picture needs relatively more height for its legend.
     return Figure(figsize=(chosen, height * (chosen / width) ** 0.6), layout="constrained")
+
+
+def make_axes(
+    number: int, size: tuple[float, float], *, columns: int = 4, extra: float = 0.0, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """Make an empty figure with axes in rows, as many next to each other as its width has room for.
+
+    Parameters
+    ----------
+    number : int
+        Axes.
+    size : tuple of float
+        Natural width and height of one axes in inches.
+    columns : int
+        Most axes in a row.
+    extra : float
+        Height of legend and title.
+    **shared : Any
+        Passed on to `Figure.subplots`.
+    """
+    columns = min(columns, number)
+    if chosen := _CUSTOM.get()[1]:
+        columns = min(columns, max(int(chosen / (0.6 * size[0])), 1))
+    rows = -(-number // columns)
+    picture = blank(size[0] * columns, size[1] * rows + extra)
+    axes = picture.subplots(rows, columns, squeeze=False, **shared)
+    for ax in axes.flat[number:]:
+        ax.set_visible(False)
+    return picture, list(axes.flat[:number])
+
+
+def finish(picture: Figure, title: str = "") -> None:
+    """Put one legend below all axes and a title above, and wrap what is wider than the picture.
+
+    A tall legend makes the picture taller, so that the axes keep their size.
+
+    Parameters
+    ----------
+    picture : Figure
+        Picture whose axes are drawn.
+    title : str
+        Title; none if empty.
+    """
+    handles = {text: line for ax in picture.axes for line, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    handles = {
+        text: line
+        for text, line in handles.items()
+        if text.removesuffix(VACUOUS) == text or text.removesuffix(VACUOUS) not in handles
+    }
+    room = float(picture.bbox.width)
+    for columns in (4, 3, 2, 1) if handles else ():
+        place: Any = {"loc": "outside lower center", "ncols": columns}
+        legend = picture.legend(list(handles.values()), list(handles), **place)
+        width = legend.get_window_extent().width
+        if columns > 1 and width > room:
+            legend.remove()
+            continue
+        longest = max(map(len, handles))
+        for text in legend.get_texts() if width > room else ():
+            # A legend has 4 letters of marks and margins next to its texts.
+            text.set_text(textwrap.fill(text.get_text(), max(int((longest + 4) * room / width) - 6, 8)))
+        height = legend.get_window_extent().height / picture.dpi
+        picture.set_figheight(picture.get_figheight() + max(height - LEGEND_HEIGHT, 0.0))
+        break
+    if title:
+        _wrap(picture.suptitle(title), room)
+    picture.draw_without_rendering()
+    for ax in picture.axes:
+        _wrap(ax.title, float(ax.get_window_extent().width))
+
+
+def _wrap(text: Text, room: float) -> None:
+    """Break the lines of a text that are wider than the room."""
+    width = text.get_window_extent().width
+    if width > room:
+        lines = text.get_text().split("\n")
+        limit = max(int(0.95 * max(map(len, lines)) * room / width) - 1, 8)
+        text.set_text("\n".join(part for line in lines for part in textwrap.wrap(line, limit)))
+
+
+def _check_font(name: str) -> str:
+    """Return the name of a font that is installed."""
+    from matplotlib.font_manager import findfont, get_font_names
+
+    try:
+        findfont(name, fallback_to_default=False)
+    except ValueError:
+        known = sorted(get_font_names())
+        shown = ", ".join(known[:MAX_FONTS]) + (f" and {len(known) - MAX_FONTS} more" if len(known) > MAX_FONTS else "")
+        raise ValueError(
+            f"font {name!r} is not installed; give serif, sans-serif, monospace or one of {shown}"
+        ) from None
+    return name
 
 
 def plain_ticks(axis: Axis, low: float, high: float) -> None:
@@ -155,15 +253,6 @@ def plain_ticks(axis: Axis, low: float, high: float) -> None:
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_locator(NullLocator())
-
-
-def inline(picture: Figure) -> str:
-    """Encode a picture as a data address, for a page that fetches nothing."""
-    file = io.BytesIO()
-    with context():
-        _lay_out(picture, dpi=100)
-        picture.savefig(file, format="png", dpi=100, metadata={"Software": None})
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 def save(picture: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:

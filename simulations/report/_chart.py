@@ -1,8 +1,9 @@
 """Draw a chart as static SVG, from the data that the page's script draws as an interactive chart.
 
 A chart is plain data: `x` and `y` (label, log, ends), `line` (a horizontal guide or None), `colours` and `dashes` (the
-two dimensions of the legend), `star` (the dash that is drawn by stars, if any) and `series`. A series has a colour, a
-dash (0 is drawn with marks) and points ``[x, y, low, high, is_limit]``. `spread` puts marks at equal places next to
+two dimensions of the legend), `styles` (of the dashes: d0 has marks, d1 to d6 are lines, lower is dotted, star has
+stars) and `series`. A series has a colour (None if it belongs to all), a dash and points
+``[x, y, low, high, is_limit]``. `spread` puts marks at equal places next to
 each other. Colours and sizes come from the page's style, so that light, dark and print work.
 """
 
@@ -134,24 +135,25 @@ def _draw_series(
 ) -> Markup:
     points: Sequence[Sequence[Any]] = series["points"]
     seen = [point for point in points if not point[4]]
-    name = f"c{series['colour'] % N_COLOURS}"
-    shift = SPREAD * (series["colour"] - (len(chart["colours"]) - 1) / 2) if chart.get("spread") else 0.0
+    colour, kind = series["colour"], chart["styles"][series["dash"]]
+    shift = SPREAD * (colour - (len(chart["colours"]) - 1) / 2) if chart.get("spread") else 0.0
     parts = []
-    is_star = series["dash"] == chart.get("star")
-    if series["dash"] == 0:
+    if kind == "d0":
         for at, _, low, high, is_limit in points:
             if not is_limit and low is not None:
                 whisker = Markup('<path class="whisker" d="M{:.1f},{:.1f}V{:.1f}"/>')
                 parts.append(whisker.format(x(at) + shift, y(low), y(high)))
-    line = Markup('<path class="curve d{}" d="{}"/>')
-    if not is_star:
-        parts.append(line.format(min(series["dash"], 6), _path((x(point[0]) + shift, y(point[1])) for point in seen)))
-    if series["dash"] == 0 or is_star:
+    if kind != "star":
+        line = Markup('<path class="curve {}" d="{}"/>')
+        parts.append(line.format(kind, _path((x(point[0]) + shift, y(point[1])) for point in seen)))
+    if kind in ("d0", "star"):
         mark = Markup('<path class="mark{}" transform="translate({:.1f},{:.1f})" d="{}"/>')
         for at, value, _, _, is_limit in points:
-            shape = STAR if is_star else LIMIT if is_limit else MARKS[series["colour"] % len(MARKS)]
+            shape = STAR if kind == "star" else LIMIT if is_limit else MARKS[colour % len(MARKS)]
             parts.append(mark.format(" limit" if is_limit else "", x(at) + shift, y(value), shape))
-    label = f"{chart['colours'][series['colour']]}, {chart['dashes'][series['dash']]}"
+    owner = "" if colour is None else f"{chart['colours'][colour]}, "
+    name = "plain" if colour is None else f"c{colour % N_COLOURS}"
+    label = f"{owner}{chart['dashes'][series['dash']]}"
     return Markup('<g class="{}"><title>{}</title>{}</g>').format(name, escape(label), Markup("").join(parts))
 
 

@@ -29,6 +29,7 @@ def make_comparison(results: Sequence[StudyResult]) -> dict[str, Any]:
     if not panels:
         raise ValueError("the studies have no results yet: run them first (exml study)")
     groups = list(group_panels(panels).values())
+    curves = [group for group in groups if any(len(panel.cells) > 1 for panel in group)]
     strategies = list(dict.fromkeys(panel.title for panel in panels))
     ranks = _describe_ranks(panels)
     return {
@@ -37,10 +38,12 @@ def make_comparison(results: Sequence[StudyResult]) -> dict[str, Any]:
         "strategies": strategies,
         "headline": _write_headline(ranks),
         "ranks": ranks,
-        "needs": tabulate_needs(panels),
+        "left_out": [name for name in strategies if ranks and name not in ranks["chart"]["colours"]],
+        "needs": tabulate_needs([panel for group in curves for panel in group]),
         "target": TARGET,
         "confidence": CONFIDENCE,
-        "groups": [{"place": group[0].place, "chart": make_chart(group, strategies)} for group in groups],
+        "groups": [{"place": group[0].place, "chart": make_chart(group, strategies)} for group in curves],
+        "rates": _tabulate_rates([group for group in groups if group not in curves], strategies),
         "cells": [
             [group[0].place, *row] for group in groups for row in tabulate_cells(group, with_bounds=False)["rows"]
         ],
@@ -53,6 +56,15 @@ def render_comparison(comparison: Mapping[str, Any]) -> str:
     profile = [{"chart": comparison["ranks"]["chart"]}] if comparison["ranks"] else []
     data = [*profile, *comparison["groups"]]
     return fill_template("comparison.html", scripts=["chart.js", "page.js"], data=data, page=comparison)
+
+
+def _tabulate_rates(groups: Sequence[Sequence[Panel]], strategies: Sequence[str]) -> dict[str, Any] | None:
+    """Tabulate failure rates of pools with one budget, pools down and strategies across; None without such pools."""
+    rows = []
+    for group in groups:
+        rates = {panel.title: f"{panel.cells[0].failure_rate:.2%}" for panel in group}
+        rows.append([group[0].place, f"{group[0].budgets[0]:,g}", *(rates.get(name, "") for name in strategies)])
+    return {"columns": ["pool", "budget", *strategies], "rows": rows} if rows else None
 
 
 def _collect_panels(results: Sequence[StudyResult]) -> list[Panel]:
@@ -106,6 +118,7 @@ def _describe_ranks(panels: Sequence[Panel]) -> dict[str, Any] | None:
         "spread": True,
         "colours": [titles[i] for i in order],
         "dashes": ["share"],
+        "styles": ["d0"],
         "series": series,
     }
     return {"rows": rows, "problems": summary["problems"], "chart": chart}

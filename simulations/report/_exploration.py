@@ -95,7 +95,12 @@ def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
     shown = sorted(sets, key=rank)[:MAX_SETS]
     series: list[dict[str, Any]] = []
     for colour, name in enumerate(shown):
-        points = [[e["money"], e["score"], *(e["interval"] or (None, None)), False] for e in sets[name]]
+        # All intervals of the selected set, and the last one of the others, so that each can be seen.
+        ends = [entry["interval"] if colour == 0 else None for entry in sets[name][:-1]] + [sets[name][-1]["interval"]]
+        points = [
+            [entry["money"], entry["score"], *(interval or (None, None)), False]
+            for entry, interval in zip(sets[name], ends, strict=True)
+        ]
         series.append({"colour": colour, "dash": 0, "points": points, "texts": [_describe(e) for e in sets[name]]})
     values = [end for entry in series for point in entry["points"] for end in point[1:4] if end is not None]
     most = max(point[0] for entry in series for point in entry["points"])
@@ -108,6 +113,7 @@ def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
         "spread": True,
         "colours": [_shorten(name) for name in shown],
         "dashes": ["score"],
+        "styles": ["d0"],
         "series": series,
     }
     return chart, len(sets) - len(shown)
@@ -131,6 +137,7 @@ def _make_accuracy_chart(points: Sequence[Sequence[float]], baseline: float | No
         "line": None if baseline is None else {"at": baseline, "label": "without candidates"},
         "colours": ["expected accuracy of new rows"],
         "dashes": ["accuracy"],
+        "styles": ["d0"],
         "series": [series],
     }
 

@@ -23,9 +23,10 @@ from simulations.panels import (
     name_bound,
     needed_in_simulation,
 )
+from theory.classical import CLASSICAL
 from theory.versions import VERSIONS
 
-QUESTION = f"How much budget does a strategy need to miss the best candidate in at most {TARGET:.0%} of all trials?"
+QUESTION = f"How much budget does a strategy need to miss the best arm in at most {TARGET:.0%} of all trials?"
 #: Error probability of all comparisons of strategies together.
 PAIRED_ALPHA = 0.01
 #: Pools and pairs of strategies with a sentence of their own in the headline.
@@ -78,7 +79,7 @@ def write_headline(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
         sentences.append(f"A needed budget is the smallest tried one from which on {limit}")
     comparisons = _compare_strategies(result, panels)
     if len(comparisons) > MAX_PLACES:
-        more = f"{len(comparisons) - MAX_PLACES} more pairs of strategies were compared"
+        more = f"{len(comparisons) - MAX_PLACES} further pairs of strategies were compared"
         comparisons = [*comparisons[:MAX_PLACES], f"{more}; their rates are in the table of cells."]
     return [f"{sentence}." for sentence in sentences] + comparisons
 
@@ -93,9 +94,14 @@ def summarise_bounds(panels: Sequence[Panel]) -> str:
     if not known:
         return ""
     ends = known if len(known) == 1 else [known[0], known[-1]]
-    factors = [f"{format_factor(needs.factor(name))} times as much" for _, name in ends]
-    parts = [f"the {name_bound(n)} requires {budget:,} ({f})" for (budget, n), f in zip(ends, factors, strict=True)]
+    parts = [f"the {_write_bound(name)} requires {budget:,}{_write_factor(needs, name)}" for budget, name in ends]
     return f"For {needs.title}, {_join(parts)}."
+
+
+def _write_factor(needs: Needs, name: str) -> str:
+    """Write the multiple of the budget needed in simulation; nothing where a tried budget is above the bound's."""
+    factor = needs.factor(name)
+    return f" ({format_factor(factor)} times as much)" if factor >= 1.0 else ""
 
 
 def _rank(panels: Sequence[Panel]) -> str:
@@ -106,12 +112,26 @@ def _rank(panels: Sequence[Panel]) -> str:
     short = describe_shortfall(missing)
     if not reached:
         return _capitalise(short)
-    budgets, titles = [f"{float(budget):,.0f}" for budget, _ in reached], [title for _, title in reached]
-    if len(reached) == 2 and reached[0][0] < reached[1][0]:
-        text = f"{titles[0]} needs less budget than {titles[1]}: {budgets[0]} against {budgets[1]}"
+    groups: dict[Fraction, list[str]] = {}
+    for budget, title in reached:
+        groups.setdefault(budget, []).append(title)
+    if len(reached) == len(groups) == 2:
+        (less, (first,)), (more, (second,)) = groups.items()
+        text = f"{first} needs less budget than {second}: {float(less):,.0f} against {float(more):,.0f}"
     else:
-        text = _join([f"{title} needs {budget}" for title, budget in zip(titles, budgets, strict=True)])
+        needs = [f"{_join(t)} need{'s' if len(t) == 1 else ''} {float(b):,.0f}" for b, t in groups.items()]
+        text = _join(needs) + _break_tie(panels, *next(iter(groups.items())))
     return _capitalise(f"{text}; {short}" if missing else text)
+
+
+def _break_tie(panels: Sequence[Panel], budget: Fraction, titles: Sequence[str]) -> str:
+    """Name the strategy with the lowest failure rate at the budget before the one that several strategies need."""
+    tied = [panel for panel in panels if panel.title in titles]
+    before = [[cell for cell in panel.cells if Fraction(cell.budget) < budget] for panel in tied]
+    if len(tied) < 2 or not all(before) or len({cells[-1].budget for cells in before}) > 1:
+        return ""
+    rate, title = min((cells[-1].failure_rate, panel.title) for cells, panel in zip(before, tied, strict=True))
+    return f"; at {float(Fraction(before[0][-1].budget)):,g}, {title} has the lowest failure rate ({rate:.1%})"
 
 
 def write_needs(needs: Needs, target: float = TARGET) -> str:
@@ -119,16 +139,25 @@ def write_needs(needs: Needs, target: float = TARGET) -> str:
     if needs.simulated is None:
         return f"{_capitalise(needs.title)}: no budget has an upper limit of at most {target:.0%} in this study."
     start = (
-        f"To miss the best candidate in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
+        f"To miss the best arm in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
         f"{float(needs.simulated):,.0f} in simulation"
     )
-    budgets = {name: budget for name, budget in needs.bounds.items() if budget is not None}
-    names = [name_bound(name) if "bound" in name_bound(name) else f"bound of {name_bound(name)}" for name in budgets]
-    values = [f"{budget:,} ({format_factor(needs.factor(name))}x)" for name, budget in budgets.items()]
-    parts = [f"{_whose(key)} {name} {value}" for key, name, value in zip(budgets, names, values, strict=True)]
-    if parts:
-        parts[0] = f"{_whose(next(iter(budgets)))} {names[0]} needs {values[0]}"
-    return f"{start}; {', '.join(parts)}." if parts else f"{start}."
+    parts = [
+        f"{_whose(name)} {_write_bound(name)} {budget:,}{f' ({format_factor(factor)}x)' if factor >= 1.0 else ''}"
+        for name, budget in needs.bounds.items()
+        if budget is not None
+        for factor in [needs.factor(name)]
+    ]
+    if not parts:
+        return f"{start}."
+    first, *rest = parts
+    return f"{start}; {', '.join([first.replace(' bound ', ' bound needs ', 1), *rest])}."
+
+
+def _write_bound(version: str) -> str:
+    """Name a bound in a sentence."""
+    name = name_bound(version)
+    return f"{name} bound" if version in CLASSICAL and "bound" not in name else name
 
 
 def _whose(version: str) -> str:
@@ -214,11 +243,11 @@ def _write_power(panels: Sequence[Panel]) -> str:
     if not powers:
         return "No failure was seen where a bound is below 1, so these trials could not have refuted one by its size."
     parts = [
-        f"{name_bound(power.version)} divided by {format_factor(power.factor)} ({power.title} at {power.budget:,.0f})"
+        f"{_write_bound(power.version)} divided by {format_factor(power.factor)} ({power.title} at {power.budget:,.0f})"
         for power in powers
     ]
     informative = dict.fromkeys(name for panel in panels for name in panel.versions if _is_informative(panel, name))
-    silent = [name_bound(name) for name in informative if name not in {power.version for power in powers}]
+    silent = [_write_bound(name) for name in informative if name not in {power.version for power in powers}]
     rest = (
         f" No failure was seen where the {_join(silent)} {'is' if len(silent) == 1 else 'are'} below 1."
         if silent
@@ -265,7 +294,7 @@ def _write_stopped(panels: Sequence[Panel]) -> str:
 
 
 def _compare_strategies(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
-    """Compare strategies on the same trials by exact sign tests."""
+    """Compare strategies on the same trials by exact sign tests; pairs with the most differences come first."""
     pairs = list(_pair_cells(result, panels))
     limit = PAIRED_ALPHA / max(len(pairs), 1)
     sentences = []
@@ -276,22 +305,25 @@ def _compare_strategies(result: StudyResult, panels: Sequence[Panel]) -> list[st
             first: [budget for budget, difference in decided if difference < 0],
             second: [budget for budget, difference in decided if difference > 0],
         }
-        sentences.append(f"On the same trials {_write_comparison(less, len(decided), len(group))}.")
-    return sentences
+        sentences.append((len(decided), _write_comparison(less, len(group))))
+    sentences.sort(key=lambda pair: -pair[0])
+    test = f"exact sign tests, error probability {PAIRED_ALPHA:.0%} for all together"
+    texts = [_capitalise(text) for _, text in sentences]
+    return [f"On the same trials {sentences[0][1]} ({test}).", *(f"{text}." for text in texts[1:])] if texts else []
 
 
-def _write_comparison(less: dict[str, list[str]], decided: int, total: int) -> str:
-    """Say at which budgets each of two strategies misses the best candidate less often."""
-    test = f"exact sign tests, {PAIRED_ALPHA:.0%} for all together"
+def _write_comparison(less: dict[str, list[str]], total: int) -> str:
+    """Say at which budgets each of two strategies misses the best arm less often."""
     winners = [title for title, budgets in less.items() if budgets]
     if not winners:
-        return f"no difference between {_join(list(less))} is significant at any of {total} budgets ({test})"
+        return f"no difference between {_join(list(less))} is significant at any of {total} budgets"
     if len(winners) == 1:
         (loser,) = (title for title in less if title not in winners)
-        where = f"every decided budget ({decided} of {total}; {test})"
-        return f"{winners[0]} misses the best candidate less often than {loser} at {where}"
-    parts = [f"{title} misses the best candidate less often at {_list_budgets(less[title])}" for title in winners]
-    return f"{'; '.join(parts)} ({decided} of {total} decided; {test})"
+        number = len(less[winners[0]])
+        others = "" if number == total else ", and no other difference is significant"
+        return f"{winners[0]} misses the best arm less often than {loser} at {number} of {total} budgets{others}"
+    parts = [f"{title} misses the best arm less often at {_list_budgets(less[title])}" for title in winners]
+    return "; ".join(parts)
 
 
 def _pair_cells(result: StudyResult, panels: Sequence[Panel]) -> Iterator[tuple[str, str, str, Paired]]:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from exml_sim.engine._fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations._certification import Certificate
@@ -19,6 +17,7 @@ from simulations.panels import (
     ALPHA,
     CONFIDENCE,
     TARGET,
+    Needs,
     Panel,
     budget_axis,
     find_needs,
@@ -37,10 +36,6 @@ from simulations.report._findings import (
 )
 from theory.versions import VERSIONS
 
-#: Distance between two points of a bound's curve, as a factor of the budget; that of the figures for papers.
-STEP = 1.25
-#: The same for a bound with a formula, which takes no time.
-FORMULA_STEP = 1.05
 #: Trials that are run again for the allocation per round, and panels with such an allocation.
 REPEATED_TRIALS, MAX_REPEATED_PANELS = 50, 12
 #: Name of budgets that a simulation certifies.
@@ -94,24 +89,37 @@ def make_page(
 
 
 def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
-    """Tabulate the budget that every strategy needs in simulation, certified, and by each bound."""
+    """Tabulate the budget that every strategy needs in simulation, certified, and by each bound.
+
+    Bounds that all strategies have are columns; others are listed in one column.
+    """
     versions = _list_versions(panels)
     has_certificates = any(panel.certificates for panel in panels)
+    is_common = all(len(panel.versions) == len(versions) > 0 for panel in panels)
     rows = []
     for panel in panels:
         needs = find_needs(panel)
         cells = ["not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"]
         if has_certificates:
             cells.append(_format_certified(panel))
-        for name in versions:
-            budget, factor = needs.bounds.get(name), needs.factor(name)
-            times = "" if math.isnan(factor) else f" ({format_factor(factor)}x)"
-            empty = "never" if name in needs.bounds else "no bound"
-            cells.append(empty if budget is None else f"{budget:,}{times}")
+        needed = {name: _format_needed(needs, name) for name in versions if name in needs.bounds}
+        if is_common:
+            cells += needed.values()
+        else:
+            cells.append("; ".join(f"{name_bound(name)} {text}" for name, text in needed.items()) or "no bound")
         rows.append({"place": panel.place, "strategy": panel.title, "cells": cells})
     certified = [CERTIFIED] if has_certificates else []
     alpha = max((certificate.alpha for panel in panels for certificate in panel.certificates), default=None)
-    return {"columns": ["simulation", *certified, *map(name_bound, versions)], "rows": rows, "alpha": alpha}
+    columns = ["simulation", *certified, *(map(name_bound, versions) if is_common else ["bounds"])]
+    return {"columns": columns, "rows": rows, "alpha": alpha, "numbers": len(columns) if is_common else 1}
+
+
+def _format_needed(needs: Needs, name: str) -> str:
+    """Write the budget of a bound and its multiple of that in simulation; tried budgets above it give no multiple."""
+    budget, factor = needs.bounds[name], needs.factor(name)
+    if budget is None:
+        return "never"
+    return f"{budget:,} ({format_factor(factor)}x)" if factor >= 1.0 else f"{budget:,}"
 
 
 def _format_certified(panel: Panel) -> str:
@@ -130,18 +138,19 @@ def _list_versions(panels: Sequence[Panel]) -> list[str]:
 
 
 def _tabulate_verdicts(panels: Sequence[Panel]) -> dict[str, Any]:
-    """Tabulate the verdicts on every bound by strategy, such as "5 consistent, 11 undecided"."""
+    """Count the verdicts on every bound by strategy."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for panel, _, version, verdict in judge_panels(panels):
         counts.setdefault((panel.place, panel.title, version), Counter())[verdict.outcome] += 1
-    versions = [name for name in _list_versions(panels) if name in {version for _, _, version in counts}]
-    rows = []
-    for place, strategy in dict.fromkeys((place, strategy) for place, strategy, _ in counts):
-        outcomes = [counts.get((place, strategy, name), Counter()) for name in versions]
-        texts = [", ".join(f"{count[name]} {name}" for name in OUTCOMES if count[name]) for count in outcomes]
-        cells = [text or "no bound" for text in texts]
-        rows.append({"place": place, "strategy": strategy, "cells": cells})
-    return {"columns": [name_bound(name) for name in versions], "rows": rows}
+    versions = _list_versions(panels)
+    order = dict.fromkeys((place, strategy) for place, strategy, _ in counts)
+    keys = sorted(counts, key=lambda key: (list(order).index(key[:2]), versions.index(key[2])))
+    rows = [
+        {"place": place, "strategy": strategy, "cells": [name_bound(name), *(counts[key][o] for o in OUTCOMES)]}
+        for key in keys
+        for place, strategy, name in [key]
+    ]
+    return {"columns": ["bound", *OUTCOMES], "rows": rows}
 
 
 def _list_settings(result: StudyResult) -> list[list[str]]:
@@ -186,11 +195,15 @@ def _describe_groups(result: StudyResult, panels: Sequence[Panel]) -> list[dict[
     described, repeated = [], 0
     for group in group_panels(panels).values():
         repeated += len(group)
+        reasons: dict[str, list[str]] = {}
+        for panel in group:
+            if panel.reason:
+                reasons.setdefault(panel.reason, []).append(panel.title)
         described.append(
             {
                 "place": group[0].place,
                 "arms": _describe_arms(result, group[0]),
-                "reasons": list(dict.fromkeys(panel.reason for panel in group if panel.reason)),
+                "reasons": [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()],
                 "chart": make_chart(group),
                 "cells": tabulate_cells(group),
                 "allocation": _describe_allocation(result, group, repeat=repeated <= MAX_REPEATED_PANELS),
@@ -219,32 +232,51 @@ def make_chart(panels: Sequence[Panel], titles: Sequence[str] = ()) -> dict[str,
     """
     titles = titles or [panel.title for panel in panels]
     versions = _list_versions(panels)
+    lower = list(dict.fromkeys(name for panel in panels for name in panel.lower_versions))
     low, high = budget_axis(panels)
     shown = [cell.failure_rate if cell.failure_rate > 0 else cell.upper for panel in panels for cell in panel.cells]
     floor = 10.0 ** math.floor(math.log10(min(1e-3, *(rate / 1.5 for rate in shown if rate > 0), 1e-3)))
     stars = [CERTIFIED] if any(panel.certificates for panel in panels) else []
     series: list[dict[str, Any]] = []
+    colour: int | None
     for panel in panels:
         colour = titles.index(panel.title)
         series.append({"colour": colour, "dash": 0, **_list_points(panel)})
         if panel.certificates:
-            series.append({"colour": colour, "dash": 1 + len(versions), **_list_certificates(panel)})
+            series.append({"colour": colour, "dash": 1 + len(versions) + len(lower), **_list_certificates(panel)})
         for name in panel.versions:
-            points = _sample_curve(panel, name, 1.25 * high, floor)
+            points = _list_curve(panel, name, 1.3 * high, floor)
             if points:
                 series.append({"colour": colour, "dash": 1 + versions.index(name), "points": points})
+    for dash, name in enumerate(lower, 1 + len(versions)):
+        curves: list[tuple[int | None, list[list[Any]]]] = [
+            (titles.index(panel.title), _list_curve(panel, name, 1.3 * high, floor))
+            for panel in panels
+            if name in panel.lower_versions
+        ]
+        # One that is the same for all strategies has no colour.
+        is_common = all(points == curves[0][1] for _, points in curves)
+        curves = [(None, curves[0][1])] if is_common else curves
+        series += [{"colour": colour, "dash": dash, "points": points} for colour, points in curves if points]
     pulls = all(panel.problem is not None and panel.problem.costs is None for panel in panels)
     names = ", ".join(panel.title for panel in panels)
     return {
         "label": f"Failure rate against budget on {panels[0].place}: {names}",
-        "x": {"label": "budget (pulls)" if pulls else "budget", "log": True, "ends": [low / 1.25, high * 1.25]},
+        "x": {"label": "budget (pulls)" if pulls else "budget", "log": True, "ends": [low / 1.3, high * 1.3]},
         "y": {"label": "failure probability", "log": True, "ends": [floor, 1.2]},
         "line": {"at": TARGET, "label": f"{TARGET:.0%}"},
         "colours": list(titles),
-        "dashes": ["observed", *map(name_bound, versions), *stars],
-        "star": 1 + len(versions) if stars else None,
+        "dashes": ["observed", *map(name_bound, versions), *(f"{name_bound(name)} (lower)" for name in lower), *stars],
+        "styles": ["d0", *(f"d{min(i, 6)}" for i in range(1, 1 + len(versions))), *("lower" for _ in lower)]
+        + ["star" for _ in stars],
         "series": series,
     }
+
+
+def _list_curve(panel: Panel, name: str, last: float, floor: float) -> list[list[Any]]:
+    """List the points of a bound."""
+    budgets, values = panel.curve(name, last, floor)
+    return [[int(budget), float(value), None, None, False] for budget, value in zip(budgets, values, strict=True)]
 
 
 def _list_certificates(panel: Panel) -> dict[str, Any]:
@@ -265,6 +297,8 @@ def _list_points(panel: Panel) -> dict[str, Any]:
         lines = [_describe_rate(cell), f"mean simple regret {_format_probability(cell.mean_regret)}"]
         for name in reversed(panel.versions):
             lines.append(f"{name_bound(name)} {_format_bound(panel.bound_at(name, cell))}")
+        for name in panel.lower_versions:
+            lines.append(f"{name_bound(name)} (lower) {_format_probability(panel.bound_at(name, cell))}")
         texts.append(lines)
     return {"points": points, "texts": texts}
 
@@ -290,23 +324,6 @@ def _format_bound(value: float) -> str:
     if math.isnan(value):
         return "does not apply"
     return f"vacuous ({_format_probability(min(value, 1e300))})" if value >= 1 else _format_probability(value)
-
-
-def _sample_curve(panel: Panel, name: str, last: float, floor: float) -> list[list[Any]]:
-    """Sample a bound from where it is below 1 to the end of the chart, or until it leaves it."""
-    start = panel.informative(name)
-    if start is None or start >= last:
-        return []
-    step = FORMULA_STEP if name in VERSIONS and VERSIONS[name].formula else STEP
-    number = max(round(math.log(last / start) / math.log(step)), 2)
-    budgets = panel.grid(name, np.unique(np.geomspace(start, last, number).astype(np.int64)))
-    points: list[list[Any]] = []
-    for part in np.array_split(budgets, max(-(-len(budgets) // 4), 1)):
-        values = panel.values(name, part)
-        points += [[int(b), float(v), None, None, False] for b, v in zip(part, values, strict=True) if math.isfinite(v)]
-        if points and points[-1][1] < floor:
-            break
-    return points
 
 
 def tabulate_cells(panels: Sequence[Panel], *, with_bounds: bool = True) -> dict[str, Any]:

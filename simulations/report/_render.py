@@ -169,4 +169,4 @@ class TermMarker:
 def _term_pattern() -> re.Pattern[str]:
     """Match a term, or its plural, outside of tags; longer terms first."""
     names = "|".join(re.escape(name) for name in sorted(read_glossary(), key=len, reverse=True))
-    return re.compile(rf"(?<![\w-])({names})s?(?![\w-])(?![^<]*>)", re.IGNORECASE)
+    return re.compile(rf"(?<![\w-])({names})s?(?![\w-]|[ ]allocation)(?![^<]*>)", re.IGNORECASE)

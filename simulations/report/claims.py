@@ -10,10 +10,9 @@ from typing import Any
 from markupsafe import Markup
 
 from simulations.report._render import fill_template
-from theory.claims import Claim
+from theory.claims import Claim, Registry, read_own
 from theory.claims.claim import PRINTED
 from theory.claims.document import MATTERS, count_errata, grades, summary
-from theory.claims.registry import read_errata, section_titles
 from theory.evidence.coq import read_library
 from theory.evidence.grades import Grade, grade, replay_claim
 
@@ -21,17 +20,20 @@ from theory.evidence.grades import Grade, grade, replay_claim
 COLUMN_WIDTH, ROW_HEIGHT = 200, 22
 
 
-def render_claims(claims: Sequence[Claim]) -> str:
-    """Return the page of these claims as the text of one HTML file."""
+def render_claims(claims: Sequence[Claim], registry: Registry | None = None) -> str:
+    """Return the page of these claims as the text of one HTML file; their registry is this project's by default."""
+    registry = registry or read_own()
     entries = [_describe_claim(claim) for claim in claims]
-    titles = section_titles()
+    titles = registry.titles
     sections = []
     for group in dict.fromkeys(claim.group for claim in claims):
         shown = [entry for entry in entries if entry["claim"].group == group]
         counts = Counter(entry["claim"].printed for entry in shown)
         sections.append({"name": group, "title": titles[group], "entries": shown, "counts": counts})
+    own = registry is read_own()
     return fill_template(
         "claims.html",
+        paper="Exploratory Machine Learning with Unknown Unknowns" if own else ", ".join(titles.values()),
         sections=sections,
         total=len(claims),
         summary=summary(claims),
@@ -39,7 +41,7 @@ def render_claims(claims: Sequence[Claim]) -> str:
         grade_count=grades(entry["graded"] for entry in entries),
         graph=draw_dependencies(claims),
         conclusions=[claim for claim in claims if claim.matters == "conclusion"],
-        errata=read_errata(),
+        errata=registry.errata,
         verdicts=PRINTED,
         grades=list(Grade),
         matters=MATTERS,

@@ -1,9 +1,13 @@
-"""Results of an experiment as tables: which theta counts, means, and the paired t-test behind bold print."""
+"""Results of an experiment as tables: which theta counts, means, and the paired t-test behind bold print.
+
+The paper's numbers (`paper_tables.csv`) are the mean and the standard deviation of the accuracy in per cent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +15,14 @@ import pandas as pd
 from scipy import stats
 
 from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.spreadsheets import write_frame
+from simulations import markdown_table
 
 #: How the test labels pick theta: the best one of every configuration, or the one with the best mean for a whole cell.
 THETAS_BY = ("each", "one")
 SIGNIFICANCE = 0.05
+#: Decimals of columns in CSV files.
+DECIMALS = {"mean": 4, "std": 4, "theta": 3, "recall": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +185,97 @@ def mark_bold(cells: Sequence[TableCell]) -> list[bool]:
 
 def _differs(first: FloatArray, second: FloatArray) -> bool:
     return 2.0 * min(p_above(first, second), p_above(second, first)) < SIGNIFICANCE
+
+
+def read_printed(number: int) -> pd.DataFrame:
+    """Read a table of the paper: mean, standard deviation and recall by feature, budget and method."""
+    table = pd.read_csv(Path(__file__).parent / "paper_tables.csv")
+    return table[table["table"] == number].set_index(["feature", "budget", "method"])[["mean", "std", "recall"]]
+
+
+def make_table(
+    results: Results, budgets: Sequence[int], methods: Sequence[Method], printed: int | None = None
+) -> pd.DataFrame:
+    """Tabulate all cells: one row per observed group, budget and method, beside a printed table (1 or 2) if given."""
+    records = []
+    for group in results.observed:
+        for budget in budgets:
+            cells = [results.cell(group, method, budget) for method in methods]
+            for method, cell, is_bold in zip(methods, cells, mark_bold(cells), strict=True):
+                has_recall = method == CSD_ME and not results.attainable(group).empty
+                records.append(
+                    {
+                        "feature": group,
+                        "budget": budget,
+                        "method": method.name,
+                        "configurations": results.size,
+                        "mean": cell.mean,
+                        "std": cell.std,
+                        "bold": int(is_bold),
+                        "theta": cell.thetas.mean(),
+                        "recall": results.recall(group, cell) / results.size if has_recall else None,
+                    }
+                )
+    table = pd.DataFrame(records)
+    if printed is None:
+        return table.assign(paper_mean=None, paper_std=None, paper_recall=None)
+    return table.join(read_printed(printed).add_prefix("paper_"), on=["feature", "budget", "method"])
+
+
+def write_markdown(table: pd.DataFrame) -> str:
+    """Write the table as the paper prints it; the paper's numbers are in brackets."""
+    has_recall = bool(table["recall"].notna().any())
+    header = ["Feature", "Budget", *table["method"].unique(), *(["Recall"] if has_recall else [])]
+    rows = []
+    for (group, budget), cells in table.groupby(["feature", "budget"], sort=False):
+        shown = [group, f"{budget} %"]
+        for cell in cells.itertuples():
+            number = f"{cell.mean:.2f} ± {cell.std:.2f}"
+            number = f"**{number}**" if cell.bold else number
+            shown.append(number if pd.isna(cell.paper_mean) else f"{number} ({cell.paper_mean:.2f})")
+        if has_recall:
+            (recalled,) = cells.loc[cells["recall"].notna()].itertuples()
+            paper = "" if pd.isna(recalled.paper_recall) else f" ({recalled.paper_recall:.0%})"
+            shown.append(f"{recalled.recall:.0%}{paper}".replace("%", " %"))
+        rows.append(shown)
+    return markdown_table(header, rows)
+
+
+def write_csv(table: pd.DataFrame) -> str:
+    """Write one line per row, with the decimals of `DECIMALS`."""
+    shown = table.copy()
+    for name in set(DECIMALS) & set(table.columns):
+        shown[name] = [None if pd.isna(value) else f"{value:.{DECIMALS[name]}f}" for value in table[name]]
+    return write_frame(shown)
+
+
+def write_cascade(results: Results, budgets: Sequence[int]) -> str:
+    """Compare the cascade with its own initial layer: rows that it rescues and hidden rows that it loses."""
+    header = ["Feature", "Budget", "initial", "csd/ME", "worst", "rescued", "lost", "below by 2"]
+    rows = []
+    for group in results.observed:
+        initial = results.initial(group)
+        for budget in budgets:
+            cell = results.cell(group, CSD_ME, budget)
+            difference = cell.accuracy - initial
+            numbers = [f"{initial.mean():.2f}", f"{cell.mean:.2f}", f"{difference.min():+.1f}"]
+            numbers += [f"{np.mean(cell.runs['rescued']):.0f}", f"{np.mean(cell.runs['lost']):.0f}"]
+            rows.append([group, f"{budget} %", *numbers, f"{int((difference < -2.0).sum())} of {results.size}"])
+    return markdown_table(header, rows)
+
+
+def write_selection(results: Results, budgets: Sequence[int]) -> str:
+    """Show how good the selected candidates are, and what a miss costs where several are nearly equal."""
+    header = ["Feature", "Budget", "recall", "best", "third", "selected", "within 2 points of the best"]
+    rows = []
+    for group in results.observed:
+        ranked = np.sort(results.attainable(group).to_numpy(), axis=1)[:, ::-1]
+        for budget in budgets:
+            cell = results.cell(group, CSD_ME, budget)
+            selected = results.selected_quality(group, cell)
+            near = int((selected >= ranked[:, 0] - 0.02).sum())
+            means = [ranked[:, 0], ranked[:, min(2, ranked.shape[1] - 1)], selected]
+            numbers = [f"{100.0 * float(np.mean(values)):.1f}" for values in means]
+            recall = f"{results.recall(group, cell)} of {results.size}"
+            rows.append([group, f"{budget} %", recall, *numbers, f"{near} of {results.size}"])
+    return markdown_table(header, rows)

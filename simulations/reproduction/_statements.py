@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -115,57 +116,33 @@ def _pairs(
 
 def check_table_1(results: Results, budgets: Sequence[int]) -> list[PaperStatement]:
     """Test the statements of Section 5.2."""
-    views = (*GOOD, *POOR)
-    last = max(budgets)
-
-    def supervised(view: str) -> FloatArray:
-        return results.cell(view, SL, last).accuracy
-
-    good = np.mean([supervised(view) for view in GOOD], axis=0)
+    views, last, pairs = (*GOOD, *POOR), max(budgets), partial(_pairs, results)
+    supervised = {view: results.cell(view, SL, last).accuracy for view in views}
+    good = np.mean([supervised[view] for view in GOOD], axis=0)
     # The printed table itself has aug/ME below SL on Zer at 10 %, and level with it on Fou.
-    augmented = [
-        pair for pair in _pairs(results, AUG_ME, SL, POOR, budgets) if pair[0] not in ("zer, 10 %", "fou, 10 %")
-    ]
-    order = [(f"{a} over {b}", supervised(a), supervised(b)) for a, b in pairwise(views)]
+    augmented = [pair for pair in pairs(AUG_ME, SL, POOR, budgets) if pair[0] not in ("zer, 10 %", "fou, 10 %")]
+    order = [(f"{a} over {b}", supervised[a], supervised[b]) for a, b in pairwise(views)]
+    poor = [(view, good, supervised[view]) for view in POOR]
+    both = [_best_of_two(results, view, budget) for view in views for budget in budgets]
+    statement = "Even with uniform allocation the cascade can beat the augmented model alone."
+    smallest = "csd/UA against aug/ME on good views, smallest budget"
+    better = "csd/ME against the better of SL and aug/ME"
+    against_sl = "csd/ME against SL"
+    beats = "With the largest budget ExML beats SL on poor views."
+    eliminates = "Median elimination is at least as good as uniform allocation."
+    explored = "On good views SL does well and nothing need be explored."
     return [
         at_least("The views are ordered by quality: Fac, Pix, Kar, Zer, Fou, Mor.", order, "SL on adjacent views"),
-        at_least(
-            "On good views SL does well and nothing need be explored.",
-            _pairs(results, SL, AUG_ME, GOOD, budgets),
-            "SL against aug/ME",
-        ),
-        ahead(
-            "On poor views SL degenerates.",
-            [(view, good, supervised(view)) for view in POOR],
-            "SL, mean of good views against each poor one",
-        ),
+        at_least(explored, pairs(SL, AUG_ME, GOOD, budgets), "SL against aug/ME"),
+        ahead("On poor views SL degenerates.", poor, "SL, mean of good views against each poor one"),
         ahead("On poor views the augmented model beats SL.", augmented, "aug/ME against SL, where the paper has it"),
         at_least(
-            "ExML is at least as good as SL on poor views.",
-            _pairs(results, CSD_ME, SL, POOR, budgets),
-            "csd/ME against SL",
+            "ExML is at least as good as SL on poor views.", pairs(CSD_ME, SL, POOR, budgets), "csd/ME against SL"
         ),
-        ahead(
-            "With the largest budget ExML beats SL on poor views.",
-            _pairs(results, CSD_ME, SL, POOR, [last]),
-            "csd/ME against SL",
-        ),
-        at_least(
-            "Median elimination is at least as good as uniform allocation.",
-            _pairs(results, CSD_ME, CSD_UA, views, budgets),
-            "csd/ME against csd/UA",
-        ),
-        at_least(
-            "The cascade is close to the best of both worlds.",
-            [_best_of_two(results, view, budget) for view in views for budget in budgets],
-            "csd/ME against the better of SL and aug/ME",
-            CLOSE,
-        ),
-        ahead(
-            "Even with uniform allocation the cascade can beat the augmented model alone.",
-            _pairs(results, CSD_UA, AUG_ME, GOOD, [min(budgets)]),
-            "csd/UA against aug/ME on good views, smallest budget",
-        ),
+        ahead(beats, pairs(CSD_ME, SL, POOR, [last]), against_sl),
+        at_least(eliminates, pairs(CSD_ME, CSD_UA, views, budgets), "csd/ME against csd/UA"),
+        at_least("The cascade is close to the best of both worlds.", both, better, CLOSE),
+        ahead(statement, pairs(CSD_UA, AUG_ME, GOOD, [min(budgets)]), smallest),
         _test_selection(results, budgets),
     ]
 
@@ -199,37 +176,29 @@ def check_table_2(results: Results, budgets: Sequence[int]) -> list[PaperStateme
         for rival in (sa_ua, ba_ua, sa_me)
         for where, first, second in _pairs(results, ba_me, rival, POOR, budgets)
     ]
-    without_fac = ("pix", "kar", *POOR)
 
     def share(view: str, method: Method, groups: Sequence[str]) -> FloatArray:
         return results.cell(view, method, middle).share(groups)
 
+    fac = [
+        (f"{view}, {sa.strategy}", share(view, sa, ["fac"]), share(view, ba, ["fac"]))
+        for view in ("pix", "kar", *POOR)
+        for sa, ba in ((sa_ua, ba_ua), (sa_me, ba_me))
+    ]
+    cheap = [
+        (f"{view}, {me.alignment} alignment", share(view, me, ["pix", "kar"]), share(view, ua, ["pix", "kar"]))
+        for view in ("fou", "zer")
+        for me, ua in ((sa_me, sa_ua), (ba_me, ba_ua))
+    ]
+    statement = "Median elimination concentrates on good and cheap features more than uniform allocation."
+    aligned = _pairs(results, ba_me, sa_me, POOR, budgets)
+    of_fac = f"share of queries on Fac at {middle} %, sample against budget alignment"
     return [
         at_least("On Fac and Pix all four variants are alike.", alike, "worst against best of the four means", CLOSE),
         at_least("Budget alignment with median elimination is the best on poor views.", rivals, "BA/ME against others"),
-        ahead(
-            "Budget alignment is ahead of sample alignment on poor views.",
-            _pairs(results, ba_me, sa_me, POOR, budgets),
-            "BA/ME against SA/ME",
-        ),
-        ahead(
-            "Budget alignment avoids the expensive Fac.",
-            [
-                (f"{view}, {sa.strategy}", share(view, sa, ["fac"]), share(view, ba, ["fac"]))
-                for view in without_fac
-                for sa, ba in ((sa_ua, ba_ua), (sa_me, ba_me))
-            ],
-            f"share of queries on Fac at {middle} %, sample against budget alignment",
-        ),
-        ahead(
-            "Median elimination concentrates on good and cheap features more than uniform allocation.",
-            [
-                (f"{view}, {me.alignment} alignment", share(view, me, ["pix", "kar"]), share(view, ua, ["pix", "kar"]))
-                for view in ("fou", "zer")
-                for me, ua in ((sa_me, sa_ua), (ba_me, ba_ua))
-            ],
-            f"share of queries on Pix and Kar at {middle} %, the two views of the figure",
-        ),
+        ahead("Budget alignment is ahead of sample alignment on poor views.", aligned, "BA/ME against SA/ME"),
+        ahead("Budget alignment avoids the expensive Fac.", fac, of_fac),
+        ahead(statement, cheap, f"share of queries on Pix and Kar at {middle} %, the two views of the figure"),
     ]
 
 

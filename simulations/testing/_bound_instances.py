@@ -23,14 +23,11 @@ from theory import BoundProblem
 from theory.claims import _near_tight as near_tight
 from theory.claims._instances import failure_median, failure_uniform, parameters
 from theory.claims._near_tight import NearTight
-from theory.claims.section_4_2_3 import MEDIAN_CORNER
 
-#: A bound; with the event "regret" it returns (level, probability).
 Bound = Callable[[int, BoundContext], Any]
 
-#: What can go wrong: a best arm is missed, the first arm is missed (as statements that ignore ties have it), or the
-#: regret of the selected arm is beyond a level.
-EVENTS = ("miss", "first", "regret")
+#: What can go wrong: a best arm is missed, or the first arm is (as statements that ignore ties have it).
+EVENTS = ("miss", "first")
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Assumes:
     distribution
         "features" (scored over the ball: the instances of this project), "bernoulli" or "gaussian".
     event
-        "miss", "first" or "regret".
+        "miss" or "first".
     rule
         The strategy itself, in place of its name.
     costs
@@ -81,7 +78,19 @@ class Assumes:
 
 @dataclass(frozen=True)
 class BoundInstance:
-    """An instance on which a bound is tested, with limits of the failure probability."""
+    """An instance on which a bound is tested, with limits of the failure probability.
+
+    Attributes
+    ----------
+    name, context, budget
+        The arms, and what the bound may know of them.
+    least, most
+        Limits of the failure probability; equal where it is known exactly.
+    kind
+        How it is known.
+    counts
+        Failures and trials, where it was counted.
+    """
 
     name: str
     context: BoundContext
@@ -89,7 +98,7 @@ class BoundInstance:
     least: float
     most: float
     kind: str
-    case: Mapping[str, Any] = field(default_factory=dict)
+    counts: tuple[int, int] | None = None
 
 
 def _kind(about: Assumes) -> near_tight.Strategy:
@@ -124,12 +133,6 @@ def _places(kind: near_tight.Strategy) -> tuple[tuple[NearTight, float], ...]:
 def near_tight_instances(about: Assumes) -> Iterator[BoundInstance]:
     """Yield near-tight instances of the strategy."""
     for near, kappa in _places(_kind(about)):
-        known: dict[str, Any] = {
-            "distribution": "features",
-            "theta": near.theta,
-            "kappa_lambda": near.r,
-            "kappa": kappa,
-        }
         context = BoundContext(
             about.strategy,
             near.K,
@@ -137,7 +140,10 @@ def near_tight_instances(about: Assumes) -> Iterator[BoundInstance]:
             about.options,
             costs=(1.0,) * near.K,
             pairing=near.pairing,
-            **known,
+            distribution="features",
+            theta=near.theta,
+            kappa_lambda=near.r,
+            kappa=kappa,
         )
         yield BoundInstance(near.name, context, near.budget, near.least, near.most, "by a closed form")
 
@@ -172,23 +178,6 @@ def tied_instances(about: Assumes) -> Iterator[BoundInstance]:
             kappa=1.0,
         )
         yield BoundInstance(f"two tied arms of {K}", context, budget, p, p, "exactly")
-
-
-def corner_instances(about: Assumes) -> Iterator[BoundInstance]:
-    """Yield regrets of the corner family, whose distribution is exact."""
-    from theory.claims._instances import CORNER_R, CORNER_THETA, corner_gap
-
-    for case in MEDIAN_CORNER:
-        gap = corner_gap(case["tilt"], case["third"])
-        options = {**about.options, "delta": case["delta"]}
-        known: dict[str, Any] = {
-            "distribution": "features",
-            "theta": CORNER_THETA,
-            "kappa_lambda": CORNER_R,
-            "kappa": 1.0,
-        }
-        context = BoundContext(about.strategy, 2, (0.0, gap), options, **known)
-        yield BoundInstance(f"the corner, n = {case['n']:,}", context, 2 * int(case["n"]), 0.0, 1.0, "exactly", case)
 
 
 #: Outcomes of one exact distribution, and trials of one count.
@@ -288,4 +277,4 @@ def count_instances(about: Assumes, alpha: float, seed: int) -> Iterator[BoundIn
         low, high = clopper_pearson(failures, TRIALS, 1.0 - 2.0 * alpha / len(points))
         context = context_for(about, spec.means, distribution=distribution, sd=spec.sd)
         name = f"{family} of {K} arms, gap {gap:g}"
-        yield BoundInstance(name, context, budget, low, high, f"counted: {failures} of {TRIALS}")
+        yield BoundInstance(name, context, budget, low, high, f"counted: {failures} of {TRIALS}", (failures, TRIALS))

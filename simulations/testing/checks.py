@@ -12,7 +12,6 @@ from simulations.testing._bound_instances import (
     Assumes,
     Bound,
     BoundInstance,
-    corner_instances,
     count_instances,
     enumerate_instances,
     near_tight_instances,
@@ -107,13 +106,10 @@ def examine_bound(
         Instances of the user's own.
     """
     about = assumes or Assumes()
-    instances = [*_get_instances(about, alpha, seed), *more]
+    instances = [*get_instances(about, alpha, seed), *more]
     findings, ratios, spoke = [], [], 0
     for instance in instances:
-        if instance.case:
-            value, least = _regret(bound, instance)
-        else:
-            value, least = float(bound(instance.budget, instance.context)), instance.least
+        value, least = float(bound(instance.budget, instance.context)), instance.least
         if math.isfinite(value):
             # Divided by more than this it would be refuted, also where it says nothing as it is.
             ratios.append((value / least if least > 0 else math.inf, instance.name))
@@ -125,7 +121,7 @@ def examine_bound(
             place = f"{instance.name} at budget {instance.budget:,}"
             findings.append(f"{place}: at least {least:.4g}, {instance.kind}, and the bound is {shown}")
     factor, where = min(ratios, default=(math.inf, "none"))
-    counted = any("counted" in instance.kind for instance in instances)
+    counted = any(instance.counts for instance in instances)
     name = getattr(bound, "__name__", type(bound).__name__)
     spent = alpha if counted else 0.0
     return BoundReport(name, tuple(findings), spoke, len(instances) - spoke, factor, where, spent, _asked(instances))
@@ -147,18 +143,10 @@ def _asked(instances: Sequence[BoundInstance]) -> str:
     return f"K = {numbers}, budgets {min(budgets):,} to {max(budgets):,} ({rest}), {prices}"
 
 
-def _regret(bound: Bound, instance: BoundInstance) -> tuple[float, float]:
-    """The probability that is allowed, and that of a regret beyond the level that the bound names."""
-    from theory.claims._instances import corner_violation
-
-    level, allowed = bound(instance.budget, instance.context)
-    return float(allowed), float(corner_violation(lambda **_: float(level))(**instance.case))
-
-
 _INSTANCES: dict[str, list[BoundInstance]] = {}
 
 
-def _get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
+def get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
     """Return all instances of what a bound assumes, made once: mutants are tested on the same."""
     key = f"{about!r} {alpha!r} {seed}"
     if key not in _INSTANCES:
@@ -167,8 +155,6 @@ def _get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstanc
 
 
 def _make_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
-    if about.event == "regret":
-        return list(corner_instances(about))
     if about.event == "first":
         return list(tied_instances(about))
     if about.distribution == "features":

@@ -1,6 +1,6 @@
 """Test every claim against evidence: checks, trials, exact probabilities, and one report.
 
-`plans` says which claims are about trials, `guarantees` what each version of a claim guarantees, `cells` where it is
-tested, and `measures` which statistic of a trial is measured. `trials` runs cells and judges the counts, `excess_risk`
-and `near_tight` do so for other kinds of instances. `run` does all of it, and `report` writes the results.
+`_guarantees` says what each version of a claim guarantees and how that is measured, `_cells` where it is tested.
+`_claim_trials` runs cells and judges the counts; `run` does all of it, and `_report` writes the
+results.
 """

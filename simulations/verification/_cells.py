@@ -1,6 +1,8 @@
-"""Cells in which a version of a claim is tested, the evidence about a cell, and counts of distinct evidence.
+"""Which claims are tested by trials, in which cells, and what the evidence about a cell is.
 
-Several claims ask the same question of the same trials, and every claim is reported with all of its cells;
+The registry states nine experiments. The other plans are for claims about the same trials whose entry there is an exact
+probability on another instance, so that counting is independent evidence. Most steps of proofs have no plans: they are
+refuted rigorously as printed and proved in Coq as corrected. Several claims ask the same question of the same trials;
 `count_distinct` counts each question and each trial once.
 """
 
@@ -8,31 +10,216 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any, Literal
 
+from simulations.verification import _guarantees as guarantees
 from simulations.verification._guarantees import (
+    READINGS,
     Case,
-    ClaimPool,
-    Guarantee,
+    GuaranteeFunction,
     Reading,
     StrategyName,
     get_pool,
-    launch_budget,
 )
-from simulations.verification._plans import EVENTS, STORED, ClaimPlan, Depth, Statistic
 from theory.budgets import required_budget
 from theory.claims import Claim, get
-from theory.verdicts import Verdict
+from theory.verdicts import Verdict, judge
 
-Method = Literal["monte_carlo", "exact", "importance_sampling", "paired", "random_instance"]
+#: A bound counts as decided when a violation by this factor would have been seen with probability 95 %.
+FACTOR = 2.0
+#: Probability of refuting a true claim by bad luck, for all cells of one claim together.
+ALPHA = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Amount of evidence of a verification.
+
+    Attributes
+    ----------
+    name : str
+    targets : tuple of float
+        Guaranteed probabilities at which cells are placed.
+    levels : tuple of float
+        Values of delta for statements that hold with probability 1 - delta.
+    least, most : int
+        Trials per cell, between these and as many as the bound needs to be decided.
+    pairs : int
+        Trials of the paired comparison of two strategies.
+    excess, excess_levels
+        Trials per cell with newly drawn training sets, and the values of delta there.
+    """
+
+    name: str
+    targets: tuple[float, ...]
+    levels: tuple[float, ...]
+    least: int
+    most: int
+    pairs: int
+    excess: int
+    excess_levels: tuple[float, ...]
+
+
+DEPTHS = {
+    depth.name: depth
+    for depth in (
+        Depth(
+            "quick", targets=(0.3, 0.1), levels=(0.2,), least=1_000, most=2_000, pairs=4_000,
+            excess=12, excess_levels=(0.2,),
+        ),
+        Depth(
+            "standard", targets=(0.3, 0.1, 0.03, 0.01), levels=(0.2, 0.05),
+            least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,),
+        ),
+        Depth(
+            "deep", targets=(0.3, 0.1, 0.03, 0.01, 0.003, 0.001), levels=(0.2, 0.05, 0.01),
+            least=200_000, most=1_000_000, pairs=400_000, excess=4_000, excess_levels=(0.2, 0.05),
+        ),
+    )
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def count_needed_trials(bound: float, alpha: float, most: int) -> int:
+    """Return the smallest number of trials, at most ``most``, that decides a bound at the violation factor 2.
+
+    Examples
+    --------
+    >>> count_needed_trials(0.1, 1e-6, 10**6)
+    514
+    """
+    if not 0 < bound < 1:
+        return 1
+
+    def decides(trials: int) -> bool:
+        return judge(0, trials, bound, alpha=alpha, factor=FACTOR).outcome == "consistent"
+
+    high = 16
+    while high < most and not decides(high):
+        high *= 2
+    low, high = high // 2, min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    # The power of a discrete test is not quite monotone: a few trials more than the first that suffice.
+    return min(most, high + high // 20)
+
+
+#: Events that the engine's store holds; other statistics are measured on the bought rows.
+STORED = ("missed", "not first", "found")
+#: How budgets are chosen: "target": where the guaranteed probability is a given one; "level": where it is delta and
+#: little more; "given": the plan's own.
+Search = Literal["target", "level", "given"]
+
+#: Statistic of a trial -> what makes the trial fail.
+EVENTS = {
+    "missed": "the selected arm is not a best arm",
+    "not first": "the selected arm is not the first one",
+    "found": "the selected arm is a best arm",
+    "regret": "the exploratory regret of the returned model exceeds the limit",
+    "selection regret": "the selected arm is worse than the best by more than the limit",
+    "fixed deviation": "the best model's risk on the rows exceeds that on the population by more than the limit",
+    "any model": "the risk of some model of the ball exceeds its empirical surrogate risk by more than the limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPlan:
+    """How one claim is tested.
+
+    Attributes
+    ----------
+    claim : str
+        Id in the registry.
+    pools, strategies
+        Names of pools and strategies; every pair is a study.
+    statistic : str
+        What makes a trial fail.
+    guarantee : GuaranteeFunction
+        What each version guarantees.
+    search : Search
+        How budgets are chosen.
+    budgets : tuple of int
+        Own budgets, for the search "given".
+    readings : tuple of Reading
+        The versions that are tested.
+    refutes : bool
+        The trials must refute the printed version: these instances were built for that.
+    """
+
+    claim: str
+    pools: tuple[str, ...]
+    strategies: tuple[StrategyName, ...]
+    statistic: str
+    guarantee: GuaranteeFunction
+    search: Search = "target"
+    budgets: tuple[int, ...] = ()
+    readings: tuple[Reading, ...] = READINGS
+    refutes: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.search == "given") != bool(self.budgets):
+            raise ValueError(f"plan of {self.claim}: own budgets go with the search 'given', and only with it")
+
+    def event(self, reading: Reading) -> str:
+        """Return what fails in a version: the printed lemmas name the first arm, the corrected ones S*."""
+        return "not first" if reading == "paper" and self.statistic == "missed" else self.statistic
+
+
+def _registered(claim: str) -> tuple[tuple[str, ...], tuple[StrategyName, ...]]:
+    """Return pools and strategies of the registry's own experiment."""
+    plan = get(claim).experiment
+    if plan is None:
+        raise ValueError(f"claim {claim} states no experiment")
+    return plan.pools, plan.strategies  # type: ignore[return-value]
+
+
+UA: tuple[StrategyName, ...] = ("uniform",)
+PAIR = ("opposed", "star-3#0,1")
+SMALL = ("opposed", "star-3")
+FRESH: tuple[StrategyName, ...] = ("median-fresh",)
+DEEP = ("opposed", "star-4")
+
+PLANS: tuple[ClaimPlan, ...] = (
+    ClaimPlan("lemma-1-i", *_registered("lemma-1-i"), "missed", guarantees.identification, refutes=True),
+    ClaimPlan("lemma-1-ii", *_registered("lemma-1-ii"), "regret", guarantees.uniform_regret, search="level"),
+    ClaimPlan("lemma-1-ii", *_registered("lemma-1-ii"), "selection regret", guarantees.selection, search="level"),
+    ClaimPlan("lemma-2-i", *_registered("lemma-2-i"), "missed", guarantees.identification, refutes=True),
+    ClaimPlan("lemma-2-ii", *_registered("lemma-2-ii"), "regret", guarantees.median_regret, search="level"),
+    ClaimPlan("lemma-2-ii", DEEP, FRESH, "selection regret", guarantees.selection, search="level"),
+    ClaimPlan("lemma-3", *_registered("lemma-3"), "any model", guarantees.generalisation, search="level"),
+    ClaimPlan("lemma-4", PAIR, UA, "missed", guarantees.pairwise),
+    ClaimPlan(
+        "remark-5-launch-budget",
+        ("opposed",),
+        UA,
+        "found",
+        guarantees.out_of_reach,
+        search="given",
+        budgets=(40, 48),
+        readings=("paper",),
+        refutes=True,
+    ),
+    ClaimPlan("term-d", SMALL, UA, "fixed deviation", guarantees.fixed_deviation, search="level"),
+    ClaimPlan("a4-term-c", SMALL, UA, "fixed deviation", guarantees.fixed_deviation, search="level"),
+)
+
+#: Claims with tests of their own: two strategies on the same trials, and random instances.
+COMPARED = "me-fails-more"
+EXCESS = ("thm-1", "thm-2")
+
+
+def list_tested_claims() -> tuple[str, ...]:
+    """Return the ids of all claims that are tested by trials."""
+    return tuple(dict.fromkeys([*(plan.claim for plan in PLANS), COMPARED, *EXCESS]))
+
+
+Method = Literal["monte_carlo", "exact", "paired", "random_instance"]
 
 #: Smallest number of rows per arm for statements with a limit.
 MIN_ROWS = 50
-#: Largest number of outcomes that are enumerated.
-MAX_OUTCOMES = 400_000
-#: Largest budget for importance sampling, whose time grows with the rows.
-MAX_IMPORTANCE_BUDGET = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,52 +229,17 @@ class ClaimCell:
     Attributes
     ----------
     claim, reading, pool, strategy, budget
-    event : Statistic
-        What is measured.
-    guarantee : Guarantee
-        P(event above the limit) <= probability.
+        The version of the claim, and where it is tested.
+    event : str
+        What makes a trial fail: a name of `EVENTS`, or words.
+    bound, limit : float
+        P(event) <= bound; the event is that a statistic exceeds the limit, if there is one.
     delta : float, optional
         Level of the statement, for statements with one.
     method : Method
-        How the probability is measured: counted, enumerated, or by importance sampling.
+        How the probability is measured: counted, or by a closed form.
     must_hold : bool
         A refutation is a defect (of the theory or of the software); otherwise the registry may record it.
-    """
-
-    claim: str
-    reading: Reading
-    pool: str
-    strategy: StrategyName
-    budget: int
-    event: Statistic
-    guarantee: Guarantee
-    delta: float | None = None
-    method: Method = "monte_carlo"
-    must_hold: bool = True
-
-    @property
-    def is_vacuous(self) -> bool:
-        """Whether the guarantee excludes nothing."""
-        return not self.guarantee.probability < 1
-
-
-_SHARED = ("claim", "reading", "pool", "strategy", "budget", "delta", "method", "must_hold")
-
-
-@dataclass(frozen=True, slots=True)
-class CellEvidence:
-    """Evidence about one cell.
-
-    Attributes
-    ----------
-    claim, reading, pool, strategy, budget, delta, method, must_hold
-        The cell.
-    event : str
-        What makes a trial fail, in words.
-    limit : float, optional
-    bound : float
-        The guaranteed probability.
-    verdict : Verdict
     """
 
     claim: str
@@ -97,19 +249,29 @@ class CellEvidence:
     budget: int
     event: str
     bound: float
-    verdict: Verdict
-    delta: float | None = None
     limit: float | None = None
+    delta: float | None = None
     method: Method = "monte_carlo"
     must_hold: bool = True
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the guarantee excludes nothing."""
+        return not self.bound < 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellEvidence(ClaimCell):
+    """Evidence about one cell: its verdict, and further values by name."""
+
+    verdict: Verdict
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, cell: ClaimCell, verdict: Verdict) -> CellEvidence:
-        """Join a cell and its verdict."""
-        shared = {name: getattr(cell, name) for name in _SHARED}
-        limit, bound = cell.guarantee.limit, cell.guarantee.probability
-        return cls(**shared, event=EVENTS[cell.event], limit=limit, bound=bound, verdict=verdict)
+    def of(cls, cell: ClaimCell, verdict: Verdict, **extra: Any) -> CellEvidence:
+        """Join a cell and its verdict; the event is put into words."""
+        values = {entry.name: getattr(cell, entry.name) for entry in fields(cell)}
+        return cls(**values | {"event": EVENTS.get(cell.event, cell.event)}, verdict=verdict, extra=extra)
 
     @property
     def decided(self) -> bool:
@@ -157,17 +319,15 @@ def make_cells(plan: ClaimPlan, depth: Depth) -> list[ClaimCell]:
 def _place_cells(plan: ClaimPlan, depth: Depth, case: Case) -> Iterator[ClaimCell]:
     pool, strategy = case.pool, case.strategy
 
-    def make(budget: int, delta: float | None = None, method: Method = "monte_carlo") -> ClaimCell:
+    def make(budget: int, delta: float | None = None) -> ClaimCell:
         guarantee = plan.guarantee(replace(case, budget=budget, delta=delta or 0.5))
         assert guarantee is not None
+        where = (plan.claim, case.reading, pool.name, strategy, budget, plan.event(case.reading))
         holds = must_hold(get(plan.claim), case.reading)
-        event = plan.event(case.reading)
-        return ClaimCell(plan.claim, case.reading, pool.name, strategy, budget, event, guarantee, delta, method, holds)
+        return ClaimCell(*where, guarantee.probability, guarantee.limit, delta, must_hold=holds)
 
     if plan.search == "given":
         yield from (make(budget) for budget in plan.budgets)
-    elif plan.search == "launch":
-        yield make(launch_budget(pool, strategy))
     elif plan.guarantee(replace(case, budget=10**6 * pool.K, delta=0.1)) is None:
         return
     elif plan.search == "level":
@@ -177,12 +337,6 @@ def _place_cells(plan: ClaimPlan, depth: Depth, case: Case) -> Iterator[ClaimCel
             yield make(4 * first, delta)
     else:
         yield from (make(_smallest_budget(plan, case, target, 1.0)) for target in depth.targets)
-        for target in depth.remote:
-            budget = _smallest_budget(plan, case, target, 1.0)
-            if plan.statistic in STORED and count_outcomes(pool, strategy, budget) <= MAX_OUTCOMES:
-                yield make(budget, method="exact")
-            elif plan.statistic == "missed" and budget <= MAX_IMPORTANCE_BUDGET and pool.best_count == 1:
-                yield make(budget, method="importance_sampling")
 
 
 def _smallest_budget(plan: ClaimPlan, case: Case, target: float, factor: float) -> int:
@@ -200,13 +354,6 @@ def _smallest_budget(plan: ClaimPlan, case: Case, target: float, factor: float) 
     return required_budget(guaranteed, min(factor * target, 0.999))
 
 
-def count_outcomes(pool: ClaimPool, strategy: StrategyName, budget: int) -> int:
-    """Return the number of outcomes that enumeration visits: count vectors of all rows that decide."""
-    if strategy == "uniform" or pool.K == 2:
-        return math.comb(budget // pool.K + pool.atoms - 1, pool.atoms - 1)
-    return MAX_OUTCOMES + 1
-
-
 @dataclass(frozen=True, slots=True)
 class EvidenceCount:
     """Numbers of cells and trials.
@@ -218,7 +365,7 @@ class EvidenceCount:
     exact : int
         Informative cells with an exact probability, which take no trials.
     trials : int
-        Trials behind them, without those of importance sampling.
+        Trials behind them.
     """
 
     cells: int
@@ -248,28 +395,3 @@ def count_distinct(evidence: Iterable[CellEvidence]) -> EvidenceCount:
     informative = [cell for cell in cells if cell.informative]
     decided, exact = sum(cell.decided for cell in informative), sum(cell.method == "exact" for cell in informative)
     return EvidenceCount(len(cells), len(informative), decided, exact, sum(runs.values()))
-
-
-@dataclass(frozen=True, slots=True)
-class Closeness:
-    """How close the evidence of a claim comes to its bounds, over decided cells that must hold.
-
-    Attributes
-    ----------
-    seen : float, optional
-        The largest rate / bound among cells with failures or exact probabilities.
-    limit : float
-        The largest (upper limit of the rate) / bound: the rate itself in exact cells.
-    """
-
-    seen: float | None
-    limit: float
-
-
-def compute_closeness(evidence: Iterable[CellEvidence]) -> Closeness | None:
-    """Return the ratios of the closest cells; None where nothing that must hold is decided."""
-    cells = [cell for cell in evidence if cell.must_hold and cell.informative and cell.decided and cell.bound > 0]
-    seen = [cell.verdict.rate / cell.bound for cell in cells if cell.verdict.rate]
-    upper = [cell.verdict.rate if cell.method == "exact" else cell.verdict.upper for cell in cells]
-    limits = [top / cell.bound for top, cell in zip(upper, cells, strict=True) if top is not None]
-    return Closeness(max(seen, default=None), max(limits)) if limits else None

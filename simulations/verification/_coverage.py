@@ -1,8 +1,12 @@
-"""Coverage of statements about selections.
+"""Coverage of statements about selections, and of limits of the risk.
 
 Theorems C2 to C5 of docs/theorems.md guarantee a wrong statement with probability at most delta. Trials are placed
 where errors are most likely: near-ties, and distributions at the edge of the null hypothesis. The jackknife is
 approximate; it is tested against an error rate of 6 %.
+
+Theorems 1 and 2 are tested by the limits of the risk from counts on unseen rows (Theorems 19 and 20), where the model
+accepts rows. Their own bounds cannot be approached: in the affine regime with a nonnegative kernel the returned model
+rejects every row, and its excess risk is constant.
 """
 
 from __future__ import annotations
@@ -22,8 +26,17 @@ from exml_sim.bandit.selection_report import LARGEST_LOSS
 from exml_sim.bandit.selection_report import log_row_wealth as later_wealth
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
-from simulations.verification._cells import CellEvidence
-from simulations.verification._plans import ALPHA, FACTOR, Depth, count_needed_trials
+from simulations.verification._cells import (
+    ALPHA,
+    FACTOR,
+    CellEvidence,
+    ClaimCell,
+    Depth,
+    count_needed_trials,
+    must_hold,
+)
+from simulations.verification._risk_limits import ANGLES, run_trials
+from theory.claims import get
 from theory.verdicts import judge
 
 if TYPE_CHECKING:
@@ -56,9 +69,8 @@ def collect_evidence(depth: Depth, context: RunContext) -> list[CellEvidence]:
         proven = claim != "jackknife"
         delta = bound if proven else 1.0 - NOMINAL
         reading = "ours" if proven else "approximate"
-        evidence.append(
-            CellEvidence(claim, reading, pool, strategy, size, event, bound, verdict, delta, must_hold=proven)
-        )
+        cell = ClaimCell(claim, reading, pool, strategy, size, event, bound, delta=delta, must_hold=proven)
+        evidence.append(CellEvidence.of(cell, verdict))
     return evidence
 
 
@@ -67,28 +79,13 @@ Cell = tuple[str, str, str, int, str, float, Callable[[int, int], int]]
 
 def _theorems(levels: tuple[float, ...]) -> Iterator[Cell]:
     for delta in levels:
+        event, pool = "the strategy is confident of an arm that is not the best one", f"bernoulli {MEANS}"
         for strategy in STRATEGIES:
-            event = "the strategy is confident of an arm that is not the best one"
-            yield (
-                "C2",
-                f"bernoulli {MEANS}",
-                strategy,
-                BUDGET,
-                event,
-                delta,
-                partial(count_confident_errors, strategy, delta),
-            )
+            yield "C2", pool, strategy, BUDGET, event, delta, partial(count_confident_errors, strategy, delta)
+        event = "bets on pairs exclude the best arm at some number of rows"
         for angles in PAIRS:
-            event = "bets on pairs exclude the best arm at some number of rows"
-            yield (
-                "C4",
-                f"synthetic {angles}",
-                "same rows",
-                ROWS,
-                event,
-                delta,
-                partial(count_excluded_best, angles, delta),
-            )
+            wrong = partial(count_excluded_best, angles, delta)
+            yield "C4", f"synthetic {angles}", "same rows", ROWS, event, delta, wrong
         event = "bets on later rows exclude a difference that there is"
         yield "C5", "two values, mean 0", "later rows", LATER, event, delta, partial(count_excluded_zero, delta)
 
@@ -150,3 +147,35 @@ def count_uncovered(angles: tuple[int, ...], trials: int, seed: int) -> int:
     above = differences.value - half_widths(differences, NOMINAL) > truth + 1e-12
     above[np.arange(trials), leader] = False
     return int(above.any(axis=1).sum())
+
+
+#: Of the limits of the risk: rejection cost, kappa Lambda, rows per arm of uniform allocation; trials of one task.
+LIMIT_SETTING, LIMIT_CHUNK = (0.3, 4.0, 120), 10
+LIMITED = {"thm-1": "uniform", "thm-2": "median"}
+
+
+def _limit_block(kind: str, seed: int, delta: float, first: int, stop: int) -> list[list[float]]:
+    """Return risks, their limits and the accepted part, one line per trial."""
+    trials = run_trials(kind, *LIMIT_SETTING, range(first, stop), seed, delta)
+    return [[trial.tested_risk, trial.limit, trial.mean_risk, trial.mean_limit, trial.accepted] for trial in trials]
+
+
+def collect_limits(claim: str, depth: Depth, context: RunContext) -> list[CellEvidence]:
+    """Test the limits of the risk from counts where the model accepts rows (Theorems 19 and 20)."""
+    strategy, evidence = LIMITED[claim], []
+    for delta in depth.excess_levels:
+        run = partial(_limit_block, strategy, context.seed, delta)
+        key = f"limits {strategy} {LIMIT_SETTING} {delta} {context.seed}"
+        lines = context.blocks(key, depth.excess, LIMIT_CHUNK, run, doing=f"limits of the risk: {strategy}")
+        table = np.array([line for block in lines for line in block])
+        for column, name in ((0, "of the model"), (2, "of the sequence of models")):
+            failures, limit = int((table[:, column] > table[:, column + 1]).sum()), float(table[:, column + 1].mean())
+            event = f"the risk {name} exceeds its limit from counts on unseen rows"
+            where = (claim, "tighter", "synthetic, random instances, accepted rows", strategy)
+            place = (*where, LIMIT_SETTING[2] * len(ANGLES), event, delta, limit, delta)
+            alpha = ALPHA / (2 * len(depth.excess_levels))
+            verdict = judge(failures, len(table), delta, alpha=alpha, factor=FACTOR)
+            means = {"mean_risk": float(table[:, column].mean()), "accepted": float(table[:, 4].mean())}
+            cell = ClaimCell(*place, "random_instance", must_hold(get(claim), "tighter"))
+            evidence.append(CellEvidence.of(cell, verdict, **means, rejecting_everything=LIMIT_SETTING[0]))
+    return evidence

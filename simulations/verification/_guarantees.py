@@ -1,7 +1,18 @@
-"""What each version of a claim guarantees on the named pools: P(statistic > limit) <= probability.
+r"""What each version of a claim guarantees on the named pools, and how the statistic of a trial is measured.
 
-The versions are the statement as printed (`theory.paper`), corrected (`theory.corrected`), and our theorem where there
-is one (`theory.tighter`). A probability that is nan (assumptions unmet) or at least 1 guarantees nothing.
+A guarantee is P(statistic > limit) <= probability. The versions are the statement as printed (`theory.paper`),
+corrected (`theory.corrected`), and our theorem where there is one (`theory.tighter`). A probability that is nan
+(assumptions unmet) or at least 1 guarantees nothing.
+
+Statistics of a trial are computed from the rows it bought. In the affine regime (kappa Lambda <= 1 - 2 theta) the loss
+on the ball is 1 + (g - y h)/2. With counts k of bought rows, n = sum k and the Gram matrix G of an arm, the minimisers
+are h = Lambda sum k y Phi / q_h and g = -Lambda sum k Phi / q_g with q_h^2 = (k y)' G (k y) and q_g^2 = k' G k, and
+
+.. math::
+    V = 1 - \frac{\Lambda}{2n}(q_h + q_g), \qquad
+    \hat R_{tr}(\hat f) = 1 - \frac{\Lambda}{2m}\Big(\frac{(ky)'Gy}{q_h} + \frac{k'G1}{q_g}\Big).
+
+Where a norm is zero every function of the ball has the same empirical risk and the zero function is taken.
 """
 
 from __future__ import annotations
@@ -12,6 +23,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim._internal.arrays import FloatArray
+from exml_sim.bandit.rows import FeatureArm, FeaturePool
 from exml_sim.engine._specs import Budgets, StrategySpec
 from exml_sim.engine.study import Study
 from simulations._finite_support import atom_pool, ball_score
@@ -89,7 +105,6 @@ class ClaimPool:
         budgets: Iterable[int],
         trials: int,
         seed: int,
-        mode: str = "monte_carlo",
     ) -> Study:
         """Build the study of strategies (names of `STRATEGIES`) at budgets on this pool."""
         return Study(
@@ -100,7 +115,6 @@ class ClaimPool:
             budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
             trials=trials,
             seed=seed,
-            mode=mode,
         )
 
 
@@ -160,16 +174,6 @@ class Case:
         """delta_fail of Lemma 1 (i) or 2 (i), corrected, or of Theorem 3 or 4; nan where it does not apply."""
         return failure_probability(self.reading, self.pool, self.strategy, self.budget)
 
-    @property
-    def loss_range(self) -> float:
-        """M, the range of the loss."""
-        return float(loss_range(self.pool.theta, self.pool.r))
-
-    def bound(self, name: str, delta: float | None = None) -> float:
-        """Return a bound of the version's module on n rows at a level."""
-        function = getattr(self.module, name)
-        return float(function(self.n, self.pool.theta, self.pool.r, self.delta if delta is None else delta))
-
 
 #: What a version guarantees in a case; None where the version is not about this claim.
 GuaranteeFunction = Callable[[Case], Guarantee | None]
@@ -188,22 +192,9 @@ def failure_probability(reading: Reading, pool: ClaimPool, strategy: StrategyNam
     return float(problem.bound(reading, kind, budget))
 
 
-def launch_budget(pool: ClaimPool, strategy: StrategyName) -> int:
-    """Return the smallest budget that meets the printed identification condition."""
-    kind, problem = to_bound_problem(pool, strategy)
-    budget = problem.launch_budget("paper", kind)
-    assert budget is not None, f"no budget meets the paper's condition on {pool.name}"
-    return budget
-
-
 def identification(case: Case) -> Guarantee:
     """Lemmas 1 (i) and 2 (i): the best arm is missed with probability at most delta_fail."""
     return Guarantee(case.failure_probability)
-
-
-def as_printed(case: Case) -> Guarantee:
-    """The printed failure probability in every version, for claims about the condition it is printed with."""
-    return Guarantee(failure_probability("paper", case.pool, case.strategy, case.budget))
 
 
 def pairwise(case: Case) -> Guarantee:
@@ -246,50 +237,20 @@ def selection(case: Case) -> Guarantee | None:
 
 
 def generalisation(case: Case) -> Guarantee | None:
-    """Lemma 3 and term (a) of A.2: 2 c r / sqrt n + sqrt(log(1/delta) / 2n)."""
-    return Guarantee(case.delta, case.bound("lemma_3")) if case.reading == "paper" else None
-
-
-def learned_deviation(case: Case) -> Guarantee | None:
-    """Term (a) of A.4 at level delta/2: 2 c r / sqrt n + sqrt(log(2/delta) / 2n), corrected with M before the root."""
-    if case.reading == "tighter":
+    """Lemma 3: 2 c r / sqrt n + sqrt(log(1/delta) / 2n)."""
+    if case.reading != "paper":
         return None
-    half = case.delta / 2
-    printed = float(paper.lemma_3(case.n, case.pool.theta, case.pool.r, half))
-    extra = 0.0 if case.reading == "paper" else (case.loss_range - 1.0) * _hoeffding(case.n, half)
-    return Guarantee(half, printed + extra)
+    return Guarantee(case.delta, float(paper.lemma_3(case.n, case.pool.theta, case.pool.r, case.delta)))
 
 
 def fixed_deviation(case: Case) -> Guarantee | None:
     """Term (c) of A.4 and term (d) of A.2 at level delta/2; corrected: M sqrt(log(2/delta) / 2n)."""
     if case.reading == "tighter":
         return None
-    half = case.delta / 2
+    half, pool = case.delta / 2, case.pool
     if case.reading == "paper":
-        return Guarantee(half, case.bound("lemma_3", half))
-    return Guarantee(half, case.loss_range * _hoeffding(case.n, half))
-
-
-def half_gap_optimism(case: Case) -> Guarantee | None:
-    """Term (a) of A.6: V_2 < R_2 - Delta/2 with probability at most 2 exp(-(2/9) n x^2), or exp(-2 n x^2 / M^2)."""
-    if case.reading == "tighter":
-        return None
-    return Guarantee(pairwise(case).probability / 2, case.pool.gap / 2)
-
-
-def half_gap_pessimism(case: Case) -> Guarantee | None:
-    """Term (b) of A.6: V_1 > R_1 + Delta/2; corrected exp(-n Delta^2 / (2 M^2)), for the best model is fixed."""
-    if case.reading != "corrected":
-        return half_gap_optimism(case)
-    gap = case.pool.gap
-    return Guarantee(math.exp(-case.n * (gap / case.loss_range) ** 2 / 2), gap / 2)
-
-
-def supervised(case: Case) -> Guarantee | None:
-    """Eq. 6 with its O() replaced by the paper's own steps, and corrected, on the n rows of the best arm."""
-    if case.reading == "tighter":
-        return None
-    return Guarantee(case.delta, case.bound("excess_risk_supervised"))
+        return Guarantee(half, float(paper.lemma_3(case.n, pool.theta, pool.r, half)))
+    return Guarantee(half, float(loss_range(pool.theta, pool.r)) * math.sqrt(math.log(1 / half) / (2 * case.n)))
 
 
 def out_of_reach(case: Case) -> Guarantee | None:
@@ -297,5 +258,140 @@ def out_of_reach(case: Case) -> Guarantee | None:
     return Guarantee(0.95) if case.reading == "paper" else None
 
 
-def _hoeffding(n: int, delta: float) -> float:
-    return math.sqrt(math.log(1 / delta) / (2 * n))
+Counts = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class AffineArm:
+    """One arm of a pool in the affine regime: models learned from counts, and their risks.
+
+    Attributes
+    ----------
+    gram : array (m, m)
+    y : array (m,)
+    radius, theta : float
+    """
+
+    gram: FloatArray
+    y: FloatArray
+    radius: float
+    theta: float
+
+    @classmethod
+    def of(cls, pool: FeaturePool, arm: int) -> AffineArm:
+        """One arm of a pool; raises where the loss is not affine on the ball."""
+        feature_arm = pool.arms[arm]
+        if not isinstance(feature_arm, FeatureArm) or pool.scoring.ball is None or feature_arm.levels != 1:
+            raise ValueError(f"arm {arm} is not in the affine regime kappa Lambda <= 1 - 2 theta of the ball score")
+        y = np.asarray(pool.population.y, dtype=np.float64)
+        return cls(feature_arm.gram, y, float(pool.scoring.ball), float(pool.scoring.theta))
+
+    @cached_property
+    def ones(self) -> FloatArray:
+        """Every row once."""
+        return np.ones((1, self.y.size))
+
+    def norms(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """q_h and q_g of every line of counts."""
+        signed = counts * self.y
+        squares = [np.einsum("ti,ij,tj->t", part, self.gram, part, optimize=True) for part in (signed, counts)]
+        return np.sqrt(np.maximum(squares[0], 0.0)), np.sqrt(np.maximum(squares[1], 0.0))
+
+    def score(self, counts: FloatArray) -> FloatArray:
+        """V, the risk of the learned model on its own rows (Eq. 5 at the ball minimiser)."""
+        h, g = self.norms(counts)
+        return np.asarray(1.0 - self.radius / 2.0 * (h + g) / counts.sum(axis=1))
+
+    def risk(self, model: FloatArray, sample: FloatArray) -> FloatArray:
+        """Mean surrogate loss, on the rows counted by ``sample``, of the model learned from ``model``.
+
+        Both have one line per trial, or one line for all.
+        """
+        h, g = self.norms(model)
+        signed = np.sum(((model * self.y) @ self.gram) * (sample * self.y), axis=1)
+        plain = np.sum((model @ self.gram) * sample, axis=1)
+        total = _divide(signed, h) + _divide(plain, g)
+        return np.asarray(1.0 - self.radius / 2.0 * total / sample.sum(axis=1))
+
+
+def supremum(affine: AffineArm, feature: FloatArray, counts: FloatArray) -> FloatArray:
+    """sup over the ball of R(f) - surrogate risk on the counted rows (Lemma 3), for one scalar feature.
+
+    h = a x and g = b x with a and b in [-Lambda, Lambda]. The 0/1 risk depends on the signs of a and b only, and the
+    empirical risk is affine in them, so the supremum is the largest of nine, one for every pair of signs.
+    """
+    n = counts.sum(axis=1)
+    signed, plain = (counts * affine.y) @ feature / n, counts @ feature / n
+    best = np.full(counts.shape[0], -np.inf)
+    for a in (-1.0, 0.0, 1.0):
+        for b in (-1.0, 0.0, 1.0):
+            risk = float(_loss(a * feature, b * feature, affine.y, affine.theta).mean())
+            gain = np.maximum(a * signed, 0.0) + np.maximum(-b * plain, 0.0)
+            best = np.maximum(best, risk - 1.0 + affine.radius / 2.0 * gain)
+    return best
+
+
+def _loss(h: FloatArray, g: FloatArray, y: FloatArray, theta: float) -> FloatArray:
+    """The repaired Eq. 1 with signs that survive rounding: values within 1e-12 of zero are zero."""
+    flat_h, flat_g = np.where(np.abs(h) < 1e-12, 0.0, h), np.where(np.abs(g) < 1e-12, 0.0, g)
+    return np.asarray(np.where(flat_g > 0, np.where(y * flat_h <= 0, 1.0, 0.0), theta))
+
+
+def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
+    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class Bought:
+    """Outcome of the trials of a cell: the selected arms and the rows bought for every arm.
+
+    Attributes
+    ----------
+    pool : FeaturePool
+    selected : array (trials,)
+    counts : array (trials, K, m)
+    """
+
+    pool: FeaturePool
+    selected: NDArray[np.integer]
+    counts: Counts
+
+    def arm(self, index: int) -> FloatArray:
+        """Counts of one arm."""
+        return np.asarray(self.counts[:, index], dtype=np.float64)
+
+
+def regret(bought: Bought) -> FloatArray:
+    """Exploratory regret (Lemmas 1 (ii) and 2 (ii)): risk on the population of the returned model, less R_1."""
+    risks = np.empty(bought.selected.size)
+    for arm in np.unique(bought.selected):
+        affine, where = AffineArm.of(bought.pool, int(arm)), bought.selected == arm
+        risks[where] = affine.risk(bought.arm(int(arm))[where], affine.ones)
+    return np.asarray(risks - bought.pool.risks.min())
+
+
+def selection_regret(bought: Bought) -> FloatArray:
+    """R_is - R_1: how much worse the selected arm is than the best (Theorem 6 (iv) and (v))."""
+    return np.asarray(bought.pool.gaps[bought.selected])
+
+
+def any_model(bought: Bought) -> FloatArray:
+    """Lemma 3 on the first arm's rows: the largest R(f) less surrogate risk over all models of the ball."""
+    candidate = bought.pool.population.candidates[0]
+    feature = np.asarray(candidate.values, dtype=np.float64).ravel()
+    return supremum(AffineArm.of(bought.pool, 0), feature, bought.arm(0))
+
+
+def fixed_deviation_of(bought: Bought) -> FloatArray:
+    """Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d))."""
+    arm = AffineArm.of(bought.pool, 0)
+    return np.asarray(arm.risk(arm.ones, bought.arm(0)) - arm.score(arm.ones))
+
+
+#: Statistic -> one number per trial; a trial fails when the number exceeds what the claim allows.
+MEASURED: Mapping[str, Callable[[Bought], FloatArray]] = {
+    "regret": regret,
+    "selection regret": selection_regret,
+    "any model": any_model,
+    "fixed deviation": fixed_deviation_of,
+}

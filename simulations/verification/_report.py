@@ -1,6 +1,6 @@
-"""Report of a verification: a table for people, JSON for programs, CSV for spreadsheets.
+"""Report of a verification: a table for people, JSON for programs.
 
-``verify.json`` (schema 4)::
+``verify.json`` (schema 5)::
 
     schema, software {exml_sim, python, numpy, ...}, source (digest), depth, seed, started
     seconds {claims, total}   total from the start of the command, imports included
@@ -11,15 +11,15 @@
                           distinct {cells, informative, decided, exact, trials, share}}}    each question and trial once
     claims [{id, place, family, kind, printed, inferred, grade, corrected_grade, as_recorded, problems,
              checks {printed, corrected, mutant: {outcome, sentence, margin}},
-             slack {log10, at_least}, decided, closeness {seen, limit},
+             slack {log10, at_least}, decided,
              cells [{reading, pool, strategy, budget, delta, event, limit, bound, method, must_hold, outcome, sentence,
                      failures, trials, rate, lower, upper, detectable_factor, slack {log10, at_least}, extra}]}]
 
 `claims` of monte_carlo are those about trials, `held` those with a guarantee in some cell, and `share` is decided /
 claims. A rate is null when no failure was seen; `upper` then bounds it. A slack is log10(bound / probability), at least
-that much where the probability is only known from above, and null in undecided cells. Closeness is the largest rate /
-bound (seen) and the largest upper limit / bound of the decided cells that must hold: a bound too small by less than the
-inverse would not have been noticed. nan and inf are written as null.
+that much where the probability is only known from above, and null in undecided cells. The slack of a claim is that of
+its tightest decided cell that must hold: a bound too small by less than this factor would not have been noticed. nan
+and inf are written as null.
 """
 
 from __future__ import annotations
@@ -28,52 +28,28 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.engine._manifest import manifest
 from simulations import markdown_table
-from simulations.verification._cells import (
-    CellEvidence,
-    Closeness,
-    EvidenceCount,
-    compute_closeness,
-    count_distinct,
-)
+from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, count_distinct
 from simulations.verification._claim_trials import source_digest
-from simulations.verification._plans import ALPHA, FACTOR
 from simulations.verification.run import Result, Verification
-from theory.claims import Claim, section_titles
+from theory.claims import Reading
 from theory.claims.document import grades
-from theory.evidence.grades import grade
+from theory.verdicts import Verdict
 
-SCHEMA = 4
-#: Share of a bound below which a rate is weak evidence about errors of the bound.
-WEAK_SHARE = 0.1
+SCHEMA = 5
+#: Factor between bound and rate beyond which a rate is weak evidence about errors of the bound.
+WEAK_FACTOR = 10.0
 #: Facts of `manifest` that do not change between runs on one machine.
 SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
-#: What a cell is, and its verdict, in the order of verify.json; `CSV` is the part with single values.
+#: What a cell is, and its verdict, in the order of verify.json.
 CELL = ("reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "must_hold")
 VERDICT = ("outcome", "sentence", "failures", "trials", "rate", "lower", "upper", "detectable_factor")
-CSV = ("claim", *(name for name in CELL + VERDICT if name not in ("must_hold", "sentence", "lower")))
-
-#: Family of claims -> its name; a family is a section of the paper.
-FAMILIES = section_titles()
-
-
-def family_of(claim: Claim) -> str:
-    """Return the family of a claim: its section of the paper."""
-    return claim.group or "section_3_1"
-
-
-def group_by_family(verification: Verification) -> dict[str, list[Result]]:
-    """Return the results of every family that has claims, in the order of the paper."""
-    families = [family_of(result.claim) for result in verification.results]
-    pairs = list(zip(families, verification.results, strict=True))
-    names = [name for name in dict.fromkeys([*FAMILIES, *families]) if name in families]
-    return {name: [result for family, result in pairs if family == name] for name in names}
 
 
 def compute_slack(cell: CellEvidence) -> tuple[float, bool] | None:
@@ -97,8 +73,33 @@ def compute_least_slack(result: Result) -> tuple[float, bool] | None:
     if cells:
         slacks = [compute_slack(cell) for cell in cells if cell.informative and cell.decided]
         return min((slack for slack in slacks if slack is not None), default=None)
-    check = result.checks.corrected or result.checks.printed
-    return None if check.margin is None else (check.margin, False)
+    claim, checked = result.claim, result.checked
+    if checked.corrected is not None and claim.repaired is not None:
+        margin = compute_margin(claim.repaired, checked.corrected)
+    else:
+        margin = compute_margin(claim.reading, checked.verdict)
+    return None if margin is None else (margin, False)
+
+
+def compute_margin(reading: Reading, verdict: Verdict) -> float | None:
+    """Return log10(right / left) of the instance that a verdict quotes, with the sides swapped for ">" and ">=".
+
+    It is positive for room to spare, negative for a violation, and None for sides that cannot be divided.
+    """
+    numbers = dict(verdict.evidence)
+    sides = [numbers.get("left"), numbers.get("right")]
+    if reading.relation == "==" or not all(_is_number(side) for side in sides):
+        return None
+    left, right = (float(side) for side in sides)  # type: ignore[arg-type]
+    if reading.relation in (">", ">="):
+        left, right = right, left
+    if reading.log:
+        return (right - left) / math.log(10)
+    return math.log10(right / left) if left > 0 and right > 0 else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def format_slack(slack: tuple[float, bool] | None) -> str:
@@ -112,16 +113,16 @@ def format_slack(slack: tuple[float, bool] | None) -> str:
 
 def summarise_verdict(result: Result) -> str:
     """Summarise the verdict on the printed statement, and on its correction."""
-    checks, claim = result.checks, result.claim
+    checked, claim = result.checked, result.claim
     if result.problems:
         return "PROBLEM"
     holds, undecided = "holds", ""
     if result.is_undecided:
         holds, undecided = f"holds on {_count(len(claim.cases), 'instance')}, not decided by trials", ":"
     if claim.printed == "holds-corrected":
-        return f"printed {checks.printed.outcome}, corrected{undecided} {holds}"
+        return f"printed {checked.verdict.outcome}, corrected{undecided} {holds}"
     if claim.printed == "refuted":
-        return "refuted" if checks.corrected is None else f"refuted, corrected{undecided} {holds}"
+        return "refuted" if checked.corrected is None else f"refuted, corrected{undecided} {holds}"
     rest = ", not decided by trials" if result.is_undecided else ""
     return {"holds": holds, "definition": f"definition, consistent{rest}", "vacuous": f"vacuous{rest}"}[claim.printed]
 
@@ -131,35 +132,21 @@ def _count(number: int, thing: str) -> str:
 
 
 def summarise_evidence(result: Result) -> str:
-    """Summarise instances, cells, trials, and how close they come to the bound."""
+    """Summarise instances, cells and trials."""
     parts = [_count(len(result.claim.cases), "instance")]
-    if result.checks.mutant is not None:
-        parts.append("planted error caught" if result.checks.mutant.outcome == "refuted" else "PLANTED ERROR PASSES")
+    if result.checked.mutant is not None:
+        parts.append("planted error caught" if result.checked.mutant.outcome == "refuted" else "PLANTED ERROR PASSES")
     if result.evidence and not result.has_guarantee:
         parts.append("no guarantee in any cell of trials")
     elif result.evidence:
-        parts.append(format_count(count_distinct(result.evidence)))
+        count = count_distinct(result.evidence)
+        exact = f" and {count.exact} exact" if count.exact else ""
+        cells = f"{count.decided} of {_count(count.informative, 'cell')} decided"
+        parts.append(f"{cells} ({_count(count.trials, 'trial')}{exact})")
         refuted = sum(cell.verdict.outcome == "refuted" for cell in result.evidence if cell.informative)
         if refuted:
             parts.append(f"{refuted} refute{'s' if refuted == 1 else ''} the printed statement")
-        near = compute_closeness(result.evidence)
-        if near is not None:
-            parts.append(format_closeness(near))
     return ", ".join(parts)
-
-
-def format_count(count: EvidenceCount) -> str:
-    """Format cells and trials."""
-    exact = f" and {count.exact} exact" if count.exact else ""
-    return f"{count.decided} of {_count(count.informative, 'cell')} decided ({_count(count.trials, 'trial')}{exact})"
-
-
-def format_closeness(near: Closeness) -> str:
-    """Format how far the evidence is from the bound."""
-    if near.seen is None:
-        return f"no failure seen, rate/bound below {near.limit:.2g}"
-    more = f" (limits up to {near.limit:.2g})" if near.limit > near.seen * 1.01 else ""
-    return f"largest rate/bound {near.seen:.2g}{more}"
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -202,7 +189,7 @@ def conclude(verification: Verification) -> str:
     text += [f"{claim}: {problem}." for claim, problem in verification.problems]
     text += [
         f"{_count(len(verification.results), 'claim')} checked at depth {verification.depth.name}.",
-        f"Grades of evidence: {grades(grade(result.claim) for result in verification.results)}.",
+        f"Grades of evidence: {grades(result.checked.graded for result in verification.results)}.",
     ]
     return "\n".join([*text, *(_conclude_trials(verification) if verification.monte_carlo else [])])
 
@@ -217,30 +204,23 @@ def _conclude_trials(verification: Verification) -> list[str]:
         f"Distinct evidence: {once['decided']} of {_count(once['informative'], 'cell')} decided "
         f"({once['share']:.0%}), {once['exact']} of them exact, the others in {_count(once['trials'], 'trial')}.",
     ]
-    ratios = [near.seen for result in verification.monte_carlo if (near := compute_closeness(result.evidence))]
-    if any(ratios):
-        weak = sum(seen is None or seen < WEAK_SHARE for seen in ratios)
+    slacks = [compute_least_slack(result) for result in verification.monte_carlo]
+    known = [slack for slack in slacks if slack is not None]
+    if any(not at_least for _, at_least in known):
+        weak = sum(at_least or value > math.log10(WEAK_FACTOR) for value, at_least in known)
         text.append(
-            f"For {weak} of {len(ratios)} claims no rate above {WEAK_SHARE:g} of a bound was seen; a bound too small "
-            f"by less than a factor {1 / WEAK_SHARE:g} passes there."
+            f"For {weak} of {len(known)} claims no rate above {1 / WEAK_FACTOR:g} of a bound was seen; "
+            f"a bound too small by less than a factor {WEAK_FACTOR:g} passes there."
         )
     if numbers["undecided"]:
         text.append(f"Not decided at this depth: {', '.join(numbers['undecided'])}.")
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Seconds of a command: for checks and trials, and in all."""
-
-    claims: float
-    total: float
-
-
-def to_json(verification: Verification, started: str, clock: Clock) -> dict[str, Any]:
+def to_json(verification: Verification, started: str, seconds: Mapping[str, float]) -> dict[str, Any]:
     """Return the document verify.json; all but `started` and `seconds` is the same for the same source and seed."""
     facts, results, tested = manifest(), verification.results, verification.monte_carlo
-    seconds = {name: round(value, 1) for name, value in asdict(clock).items()}
+    titles = verification.registry.titles
     document = {
         "schema": SCHEMA,
         "software": {name: facts[name] for name in SOFTWARE},
@@ -248,17 +228,17 @@ def to_json(verification: Verification, started: str, clock: Clock) -> dict[str,
         "depth": verification.depth.name,
         "seed": verification.seed,
         "started": started,
-        "seconds": seconds,
+        "seconds": {name: round(value, 1) for name, value in seconds.items()},
         "violation_factor": FACTOR,
         "alpha": {"per_claim": ALPHA, "claims": len(tested), "total": ALPHA * len(tested)},
         "summary": {
             "claims": len(results),
             "as_recorded": sum(not result.problems for result in results),
             "problems": [list(pair) for pair in verification.problems],
-            "checks": dict(sorted(Counter(result.checks.printed.outcome for result in results).items())),
+            "checks": dict(sorted(Counter(result.checked.verdict.outcome for result in results).items())),
             "monte_carlo": _monte_carlo(verification),
         },
-        "claims": [_claim(result) for result in results],
+        "claims": [_claim(result, titles) for result in results],
         "coverage": [{"claim": cell.claim, **_cell(cell)} for cell in verification.coverage],
     }
     plain: dict[str, Any] = _plain(document)
@@ -278,12 +258,12 @@ def _monte_carlo(verification: Verification) -> dict[str, Any]:
     }
 
 
-def _claim(result: Result) -> dict[str, Any]:
-    claim, graded, near = result.claim, grade(result.claim), compute_closeness(result.evidence)
+def _claim(result: Result, titles: Mapping[str, str]) -> dict[str, Any]:
+    claim, checked, graded = result.claim, result.checked, result.checked.graded
     return {
         "id": claim.id,
         "place": str(claim.where),
-        "family": FAMILIES[family_of(claim)],
+        "family": titles[claim.group],
         "kind": claim.kind,
         "printed": claim.printed,
         "inferred": claim.inferred,
@@ -291,12 +271,21 @@ def _claim(result: Result) -> dict[str, Any]:
         "corrected_grade": graded.corrected,
         "as_recorded": not result.problems,
         "problems": result.problems,
-        "checks": asdict(result.checks),
+        "checks": {
+            "printed": _check(claim.reading, checked.verdict),
+            "corrected": _check(claim.repaired, checked.corrected),
+            "mutant": _check(claim.mutant, checked.mutant),
+        },
         "slack": _slack(compute_least_slack(result)),
         "decided": result.decided if result.evidence else None,
-        "closeness": None if near is None else asdict(near),
         "cells": [_cell(cell) for cell in result.evidence],
     }
+
+
+def _check(reading: Reading | None, verdict: Verdict | None) -> dict[str, Any] | None:
+    if reading is None or verdict is None:
+        return None
+    return {"outcome": verdict.outcome, "sentence": verdict.sentence, "margin": compute_margin(reading, verdict)}
 
 
 def _cell(cell: CellEvidence) -> dict[str, Any]:
@@ -321,34 +310,23 @@ def to_markdown(verification: Verification) -> str:
     """Return the summary and one table per family as a document."""
     text = ["# Verification", "", conclude(verification).replace("\n", "\n\n"), ""]
     header = ("claim", "place", "verdict", "evidence", "slack")
-    for family, results in group_by_family(verification).items():
-        text += [f"## {FAMILIES[family]}", "", markdown_table(header, map(_row, results))]
+    for group, title in verification.registry.titles.items():
+        if rows := [_row(result) for result in verification.results if result.claim.group == group]:
+            text += [f"## {title}", "", markdown_table(header, rows)]
     if verification.coverage:
         header = ("statement", "place", "verdict", "wrong", "guaranteed at most")
         text += ["## Statements about selections", "", markdown_table(header, coverage_rows(verification))]
     text += [
         "Slack is bound / probability: of the tightest decided cell that must hold where trials were run, of the "
-        "closest instance elsewhere. `>=` marks a lower limit, from cells without any failure. Rate/bound is of "
-        "decided cells that must hold; limits are upper limits of the rate over the bound.",
+        "closest instance elsewhere. `>=` marks a lower limit, from cells without any failure.",
     ]
     return "\n".join(text) + "\n"
 
 
-def to_csv(verification: Verification) -> str:
-    """Return one line per cell; the rate is empty where no failure was seen."""
-    import pandas as pd
-
-    rows = [
-        {"claim": result.claim.id, **_plain(_cell(cell))} for result in verification.results for cell in result.evidence
-    ]
-    return write_frame(pd.DataFrame(rows, columns=list(CSV), dtype=object))
-
-
-def write(verification: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:
-    """Write verify.json, verify.md and verify.csv to a folder; return the JSON document."""
+def write(verification: Verification, out: Path, started: str, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Write verify.json and verify.md to a folder; return the JSON document."""
     out.mkdir(parents=True, exist_ok=True)
-    document = to_json(verification, started, clock)
+    document = to_json(verification, started, seconds)
     (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (out / "verify.md").write_text(to_markdown(verification), encoding="utf-8")
-    (out / "verify.csv").write_text(to_csv(verification), encoding="utf-8")
     return document

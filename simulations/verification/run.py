@@ -1,126 +1,55 @@
-"""The whole verification: checks, trials, comparison, excess risk; claim by claim, stored as it goes."""
+"""The whole verification: checks, trials, comparison, limits of the risk; claim by claim, stored as it goes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from fractions import Fraction
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from simulations._cache import Cache
 from simulations.verification import _coverage as coverage
-from simulations.verification import _excess_risk as excess_risk
-from simulations.verification import _near_tight as near_tight
-from simulations.verification._cells import CellEvidence, make_cells
-from simulations.verification._claim_trials import RunContext, compare, open_context, run_claim
-from simulations.verification._excess_risk import RandomInstanceTrials
-from simulations.verification._plans import COMPARED, EXCESS, PLANS, Depth, list_tested_claims
-from theory.claims import Claim, Reading, all_claims, get
-from theory.verdicts import Verdict
+from simulations.verification._cells import (
+    COMPARED,
+    EXCESS,
+    PLANS,
+    CellEvidence,
+    Depth,
+    list_tested_claims,
+    make_cells,
+)
+from simulations.verification._claim_trials import RunContext, compare, judge_near_tight, open_context, run_claim
+from theory.claims import Claim, Registry, read_own
+from theory.claims.document import Checked
+from theory.claims.document import run as run_checks
 
-
-@dataclass(frozen=True, slots=True)
-class ClaimCheck:
-    """Outcome of one version of a claim on its instances.
-
-    Attributes
-    ----------
-    outcome, sentence
-        As in `theory.verdicts.Verdict`.
-    margin : float, optional
-        log10 of how far the closest instance is from a violation: positive for room to spare, negative for a
-        violation, 0 for equality. None where the two sides are not numbers that can be divided.
-    """
-
-    outcome: str
-    sentence: str
-    margin: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """All checks of one claim: as printed, corrected, and with a planted error."""
-
-    printed: ClaimCheck
-    corrected: ClaimCheck | None
-    mutant: ClaimCheck | None
-
-    @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Checks:
-        """Build from the dictionary of `asdict`."""
-        parts = {name: None if check is None else ClaimCheck(**check) for name, check in table.items()}
-        return cls(**parts)  # type: ignore[arg-type]
-
-    def problems(self, claim: Claim) -> list[str]:
-        """Return what differs from the registry, in words; empty if nothing does."""
-        problems = []
-        if self.printed.outcome != claim.expected:
-            problems.append(f"its check says {self.printed.outcome}, where {claim.expected} is recorded")
-        if self.corrected is not None and self.corrected.outcome != "consistent":
-            problems.append(f"the check of the corrected statement says {self.corrected.outcome}")
-        if self.mutant is not None and self.mutant.outcome != "refuted":
-            problems.append(f"the check lets its planted error pass ({self.mutant.outcome})")
-        return problems
-
-
-def run_checks(claim: Claim, cache: Cache) -> Checks:
-    """Run the checks of a claim, or read them if the same source has run them before."""
-    return Checks.of(cache.run(f"check {claim.id}", _check_claim, claim))
-
-
-def _check_claim(claim: Claim) -> dict[str, Any]:
-    checks = Checks(
-        _check(claim.reading, claim.check()),
-        None if claim.repaired is None else _check(claim.repaired, claim.check_corrected()),
-        None if claim.mutant is None else _check(claim.mutant, claim.check_mutant()),
-    )
-    return asdict(checks)
-
-
-def _check(reading: Reading, verdict: Verdict) -> ClaimCheck:
-    return ClaimCheck(verdict.outcome, verdict.sentence, margin(reading, verdict))
-
-
-def margin(reading: Reading, verdict: Verdict) -> float | None:
-    """Return log10(right / left) of the instance that the verdict quotes, with the sides swapped for ">" and ">="."""
-    numbers = dict(verdict.evidence)
-    sides = [numbers.get("left"), numbers.get("right")]
-    if reading.relation == "==" or not all(_is_number(side) for side in sides):
-        return None
-    left, right = (float(side) for side in sides)  # type: ignore[arg-type]
-    if reading.relation in (">", ">="):
-        left, right = right, left
-    if reading.log:
-        return (right - left) / math.log(10)
-    return math.log10(right / left) if left > 0 and right > 0 else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and math.isfinite(value)
+#: (claim, seed) -> evidence about a claim of another paper.
+Test = Callable[[Claim, int], list[CellEvidence]]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One claim, checked and, if it is about trials, tested.
+    """One claim, checked and, if it is about trials, tested: evidence of every cell.
 
     Attributes
     ----------
-    claim : Claim
-    checks : Checks
+    checked : Checked
     evidence : tuple of CellEvidence
-        One per cell; empty for claims that are not about trials.
+    own : bool
+        Whether the claim is one of the project's paper, for which some trials must refute the printed statement.
     """
 
-    claim: Claim
-    checks: Checks
+    checked: Checked
     evidence: tuple[CellEvidence, ...] = ()
+    own: bool = True
+
+    @property
+    def claim(self) -> Claim:
+        """The claim."""
+        return self.checked.claim
 
     @property
     def problems(self) -> list[str]:
         """Everything that is wrong, in words; empty if the claim came out as the registry records it."""
-        problems = self.checks.problems(self.claim)
+        problems = list(self.checked.problems)
         for cell in self.evidence:
             if cell.must_hold and cell.verdict.outcome == "refuted":
                 problems.append(f"the {cell.reading} statement is refuted on {cell.pool} with budget {cell.budget}")
@@ -132,7 +61,7 @@ class Result:
     @property
     def must_refute(self) -> bool:
         """Whether the trials are on instances that were built against the printed statement."""
-        if not self.evidence:
+        if not self.evidence or not self.own:
             return False
         return self.claim.id == COMPARED or any(plan.refutes for plan in PLANS if plan.claim == self.claim.id)
 
@@ -164,17 +93,17 @@ class Verification:
     seed : int
     results : tuple of Result
         In the order of the paper.
-    excess : dict
-        Trials with random instances by claim, for the figure.
     coverage : tuple of CellEvidence
         How often statements about selections were wrong.
+    registry : Registry
+        The claims of the paper.
     """
 
     depth: Depth
     seed: int
     results: tuple[Result, ...]
-    excess: dict[str, tuple[RandomInstanceTrials, ...]] = field(default_factory=dict)
     coverage: tuple[CellEvidence, ...] = ()
+    registry: Registry = field(default_factory=read_own)
 
     @property
     def problems(self) -> list[tuple[str, str]]:
@@ -195,61 +124,56 @@ class Verification:
         return sum(decided) / len(decided) if decided else 1.0
 
 
-def select_claims(ids: Sequence[str]) -> list[Claim]:
-    """Return the claims of some ids in the order of the paper; all claims without ids. "coverage" is no claim."""
-    wanted = {get(id).id for id in ids if id != coverage.NAME}
-    return [claim for claim in all_claims() if not ids or claim.id in wanted]
-
-
 def verify(
-    claims: Iterable[Claim],
+    ids: Sequence[str],
     depth: Depth,
     *,
     seed: int = 0,
     n_jobs: int = -1,
     store: Path | None = None,
-    statements: bool = False,
     notify: Callable[[str], None] = lambda _: None,
+    registry: Registry | None = None,
+    test: Test | None = None,
 ) -> Verification:
-    """Check and test claims; work that a run with the same store has finished is not repeated.
+    """Check and test claims; trials that a run with the same store has finished are not repeated.
 
     Parameters
     ----------
-    claims
-        Claims to verify.
-    depth
+    ids : sequence of str
+        Claims to verify, all without any; "coverage" stands for the statements about selections.
+    depth : Depth
         Amount of evidence.
-    seed, n_jobs
+    seed, n_jobs : int
         Root seed of all trials, and workers; the results do not depend on the workers.
-    store
+    store : Path, optional
         Folder for finished work; in memory without one.
-    statements
-        Whether statements about selections are tested, too.
-    notify
+    notify : callable
         Called with a line about the current work.
+    registry, test : optional
+        The claims of another paper, and how they are tested beyond their checks.
     """
-    claims = list(claims)
-    results, excess = [], {}
+    own, registry = registry is None, registry or read_own()
+    wanted = {registry.get(id).id for id in ids if not own or id != coverage.NAME}
+    claims = [claim for claim in registry.claims.values() if not ids or claim.id in wanted]
+    results = []
     with open_context(seed, n_jobs, store, notify) as context:
         for number, claim in enumerate(claims, 1):
             notify(f"claim {number} of {len(claims)}: {claim.id}")
-            checks = run_checks(claim, context.cache)
-            evidence, instances = _test(claim.id, depth, context)
-            results.append(Result(claim, checks, tuple(evidence)))
-            if instances:
-                excess[claim.id] = instances
-        covered = tuple(coverage.collect_evidence(depth, context)) if statements else ()
-    return Verification(depth, seed, tuple(results), excess, covered)
+            checked = run_checks(claim)
+            evidence = test(claim, seed) if test is not None else collect_evidence(claim.id, depth, context)
+            results.append(Result(checked, tuple(evidence), test is None))
+        with_coverage = own and (not ids or coverage.NAME in ids)
+        covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
+    return Verification(depth, seed, tuple(results), covered, registry)
 
 
-def _test(claim: str, depth: Depth, context: RunContext) -> tuple[list[CellEvidence], tuple[RandomInstanceTrials, ...]]:
+def collect_evidence(claim: str, depth: Depth, context: RunContext) -> list[CellEvidence]:
+    """Run the trials of a claim of the project's paper; none for most claims."""
     if claim not in list_tested_claims():
-        return [], ()
+        return []
     if claim == COMPARED:
-        return compare(depth, context), ()
+        return compare(depth, context)
     if claim in EXCESS:
-        instances = tuple(excess_risk.run_all(claim, depth, context))
-        counted = excess_risk.collect_limits(claim, depth, context)
-        return [*excess_risk.collect_evidence(claim, instances, depth), *counted], instances
+        return coverage.collect_limits(claim, depth, context)
     cells = [cell for plan in PLANS if plan.claim == claim for cell in make_cells(plan, depth)]
-    return [*run_claim(cells, depth, context), *near_tight.collect_evidence(claim)], ()
+    return [*run_claim(cells, depth, context), *judge_near_tight(claim)]

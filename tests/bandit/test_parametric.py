@@ -1,14 +1,15 @@
 """Known arms: pulls against slow paths, and uniform allocation against its exact failure probability."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import comb
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit._arms import Pulls
+from exml_sim.bandit._arms import Pulls, _add_bernoulli
+from exml_sim.bandit._binomial import find_thresholds
 from exml_sim.bandit.parametric import (
     BernoulliArm,
     BetaArm,
@@ -31,11 +32,13 @@ ALARM = 1e-6
 SMALL_ALARM = 1e-9
 
 
-def sums(arm, seeds, start, pulls, substream=1):
-    out = np.zeros(len(seeds))
-    size = len(seeds)
-    arm.add(Pulls(seeds.key, seeds.trials, np.uint64(substream), np.full(size, start), np.full(size, pulls)), out)
-    return out
+def sums(arm, seeds, start, pulls):
+    """Sum of pulls after earlier ones, in steps of the arm's grid, by the state of a pool of this arm."""
+    state = ParametricPool([arm]).open(seeds)
+    for number in (start, pulls):
+        before = state._sums.copy()
+        state.pull(np.full((len(seeds), 1), number), False, lambda granted, due: None)
+    return (state._sums - before)[:, 0]
 
 
 def slow_bernoulli(mean, seeds, trial, substream, pull):
@@ -47,13 +50,90 @@ def slow_bernoulli(mean, seeds, trial, substream, pull):
     return int(Fraction(number, 2**64) < Fraction(mean))
 
 
-@pytest.mark.parametrize("mean", [0.0, 1.0, 0.5, 0.3, 0.999, 1e-3])
-def test_bernoulli_pulls_match_the_slow_path(mean):
+@pytest.mark.parametrize("mean", [0.0, 0.5, 0.3, 0.999, 1e-3])
+def test_pulls_of_random_means_match_the_slow_path(mean):
     seeds = Seeds.of(5, range(3))
     slow = [[slow_bernoulli(mean, seeds, trial, 1, j) for j in range(140)] for trial in range(3)]
     for start, pulls in [(0, 140), (0, 1), (63, 2), (10, 54), (64, 64), (100, 37), (5, 0)]:
-        expected = [sum(line[start : start + pulls]) for line in slow]
-        assert sums(BernoulliArm(mean), seeds, start, pulls).tolist() == expected
+        out = np.zeros(3)
+        span = Pulls(seeds.key, seeds.trials, np.uint64(1), np.full(3, start), np.full(3, pulls))
+        _add_bernoulli(span, np.full(3, int(Fraction(mean) * 2**64), dtype=np.uint64), out)
+        assert out.tolist() == [sum(line[start : start + pulls]) for line in slow]
+
+
+def exact_cdf(n, p, k):
+    return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+
+PURCHASES = [[3, 40, 1], [0, 7, 64], [25, 0, 1]]
+
+
+def test_purchases_of_bernoulli_arms_match_the_quantile_of_their_word():
+    """One word per purchase, at the address of the pulls before it; scipy's quantiles, and the exact distribution."""
+    means = [0.3, 0.5, 1e-3, 0.999, 0.62, 0.0, 1.0]
+    seeds = Seeds.of(5, range(40))
+    state = ParametricPool.bernoulli(means).open(seeds)
+    had = np.zeros((40, len(means)), dtype=np.int64)
+    for turn, sizes in enumerate(PURCHASES):
+        pulls = np.array([[sizes[(trial + arm) % 3] for arm in range(len(means))] for trial in range(40)])
+        before = state._sums.copy()
+        state.pull(pulls, turn == 1, lambda granted, due: None)
+        for trial in range(40):
+            for arm, mean in enumerate(means):
+                n, successes = int(pulls[trial, arm]), int(state._sums[trial, arm] - before[trial, arm])
+                start = int(had[trial, arm])
+                word = int(words(seeds, 4 * start + 4, trial=trial, substream=arm // 4, turn=2)[4 * start + arm % 4])
+                assert successes == (max(stats.binom.ppf(word / 2**64, n, mean), 0) if n else 0)
+                p, u = Fraction(mean), Fraction(word, 2**64)
+                assert exact_cdf(n, p, successes - 1) <= u + Fraction(1, 2**64)
+                assert u <= exact_cdf(n, p, successes) + Fraction(1, 2**64)
+        had += pulls
+
+
+@pytest.mark.parametrize(("n", "mean"), [(1, 0.3), (2, 0.5), (37, 0.01), (64, 0.999), (100, 0.44), (300, 1e-18)])
+def test_probabilities_of_purchases_are_exact(n, mean):
+    """Thresholds are those of the exact distribution, in whole numbers, up to 2**-64; a planted error is found."""
+    p = Fraction(mean)
+    lowest, steps = find_thresholds(n, BernoulliArm(mean).level)
+    level = Fraction(BernoulliArm(mean).level, 2**64)
+    assert abs(p - level) <= Fraction(1, 2**64)
+
+    def is_exact(steps):
+        edges = [0, *steps, 2**64]
+        probabilities = {lowest + i: Fraction(b - a, 2**64) for i, (a, b) in enumerate(pairwise(edges))}
+        return all(
+            abs(probabilities.get(k, 0) - comb(n, k) * level**k * (1 - level) ** (n - k)) <= Fraction(1, 2**64)
+            for k in range(n + 1)
+        )
+
+    assert is_exact(steps)
+    assert not is_exact([steps[0] + 2, *steps[1:]])
+
+
+def test_thresholds_of_large_purchases():
+    """Against scipy, whose distribution function is accurate to some 1e-13."""
+    for n, mean in ((5_000, 0.37), (400_000, 0.62)):
+        lowest, steps = find_thresholds(n, BernoulliArm(mean).level)
+        expected = stats.binom.cdf(lowest + np.arange(len(steps)), n, mean)
+        assert np.array([step / 2**64 for step in steps]) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_common_random_numbers():
+    """Equal purchases are equal pulls whoever makes them; of different ones the larger has no fewer successes."""
+    seeds = Seeds.of(7, range(2_000))
+    pool = ParametricPool.bernoulli([0.4, 0.4, 0.6, 0.4, 0.4])
+    runs = []
+    for first, second in ((20, 30), (20, 10), (35, 10)):
+        state = pool.open(seeds)
+        for number in (first, second):
+            state.pull(np.full((2_000, 5), number), False, lambda granted, due: None)
+        runs.append((state._sums, state._pulls))
+    assert (runs[0][0] >= runs[1][0]).all()
+    # Same address, more pulls: a rank correlation far above that of independent pulls (deviation 1 / sqrt(2000)).
+    correlation = stats.spearmanr(runs[1][0][:, 0], runs[2][0][:, 0]).statistic
+    assert correlation > 0.5
+    independent = stats.spearmanr(runs[1][0][:, 0], runs[1][0][:, 1]).statistic
+    assert abs(independent) * np.sqrt(2_000) < stats.norm.isf(ALARM / 2)
 
 
 def test_bounded_pulls_match_the_slow_path():

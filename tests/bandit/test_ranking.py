@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from exml_sim.bandit._ranking import Scores, cut_unclear, lowest, mark_arms, ranking
+from exml_sim.bandit._purchases import mark_arms
+from exml_sim.bandit._ranking import Scores, cut_unclear, lowest, ranking
 
 
 def scores(values, half_width=0.0, resolution=0.0):

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
+from exml_sim.bandit._ranking import Scores, group_equal
 from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.engine.modes._exact import enumerate_distribution
@@ -119,3 +120,14 @@ def test_words_of_a_decision_are_those_of_the_trial():
     assert (np.sort(order, axis=1) == np.arange(5)).all()
     assert (TieBreaker(seeds).pick_lowest(values) == order[:, 0]).all()
     assert (TieBreaker(seeds).pick_highest(values) == order[:, -1]).all()
+
+
+def test_several_lowest_are_the_head_of_the_order():
+    """Values with many ties, some infinite, few arms and many: the fast way against groups of equal arms."""
+    rng = np.random.default_rng(2)
+    for n_arms in (3, 8, 40):
+        values = np.where(rng.random((200, n_arms)) < 0.2, np.inf, rng.integers(0, 4, (200, n_arms)) / 4)
+        for seeds in (Seeds.of(9, range(200)), None):
+            for number in (2, n_arms - 1):
+                slow = TieBreaker(seeds).order(*group_equal(Scores(values, values, values)), number)[:, :number]
+                assert (TieBreaker(seeds).pick_several(values, number) == slow).all()

@@ -1,17 +1,25 @@
-"""The buyer: an oracle that fails midway leaves no money without a value."""
+"""Purchases: an oracle that fails leaves no money without a value, fees are paid once, and a run can be topped up."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from exml_sim.bandit.ledger import Ledger
+from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._bought_arms import LayerInput, OutOfFoldPool
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._rejection_model import ModelOptions
-from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier._tariff import Tariff
+from exml_sim.classifier.acquisition import AcquisitionManager, AskTell
+from exml_sim.money import CandidateCost
+from exml_sim.oracle import ArrayOracle
+from tests.classifier.tasks import refused, synthetic
 
 
 class Breaking:
@@ -66,3 +74,125 @@ def test_only_pulls_of_the_latest_round_can_be_taken_back():
         ledger.take_back([3, 0])
     ledger.take_back([1, 1])
     assert (ledger.spent, ledger.pulls[0].tolist()) == (1, [1, 0])
+
+
+def recount(purchases, names, costs):
+    """Count the money of purchases row by row: a slow path with sets instead of the tariff."""
+    money, started, visits = Fraction(0), set(), set()
+    for purchase in purchases:
+        cost = costs[names.index(purchase.candidate)]
+        for row in purchase.rows:
+            money += cost
+            if isinstance(cost, CandidateCost):
+                money += cost.setup * (purchase.candidate not in started)
+                money += cost.bundle_fee * ((cost.bundle, int(row)) not in visits)
+                visits |= {(cost.bundle, int(row))}
+            started |= {purchase.candidate}
+    return money
+
+
+@settings(max_examples=25)
+@given(
+    budget=st.integers(10, 400),
+    setups=st.lists(st.sampled_from([0, 5, 40]), min_size=3, max_size=3),
+    fee=st.sampled_from([0, "0.5", 3]),
+    seed=st.integers(0, 3),
+)
+def test_fees_are_paid_once_and_the_budget_holds(budget, setups, fee, seed):
+    rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90])
+    bundle = {"bundle": "visit", "bundle_fee": fee} if fee else {}
+    costs = [
+        CandidateCost("1.5", setups[0], **bundle),
+        CandidateCost(1, setups[1], **bundle),
+        CandidateCost(2, setups[2]),
+    ]
+    priced = ArrayOracle(
+        {name: oracle.query(name, np.arange(45)) for name in oracle.names}, dict(zip(oracle.names, costs, strict=True))
+    )
+    model = ExMLClassifier(budget=budget, explore="always", model="kernel", random_state=seed)
+    if refusal := refused(model, rows, priced):
+        assert "smallest budget that works" in refusal or "exceeds the budget" in refusal
+        return
+    assert recount(model.purchases_, oracle.names, costs) == model.ledger_.spent <= budget
+    # Planted: without the fees that were paid the count is less.
+    plain = recount(model.purchases_, oracle.names, [Fraction(cost) for cost in costs])
+    assert (plain < model.ledger_.spent) == bool(model.ledger_.pulls[0][3:].any())
+
+
+def test_an_expensive_set_up_is_paid_only_where_it_is_worth_it():
+    """The best candidate costs nothing to set up, or far more than the budget leaves."""
+    rows, oracle, *_ = synthetic(per_class=60, angles=[10, 90])
+    values = {name: oracle.query(name, np.arange(180)) for name in oracle.names}
+    bought = {}
+    for setup in (0, 140):
+        priced = ArrayOracle(values, {"90°": CandidateCost(1, setup=setup)})
+        model = ExMLClassifier(budget=150, explore="always", model="kernel").fit(rows.X, rows.y, priced)
+        bought[setup] = set(model.selected_), int(model.ledger_.pulls[0][1])
+    assert bought[0][0] == {"90°"}
+    assert bought[140] == ({"10°"}, 0)
+
+
+def test_wrong_fees_are_one_line():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    values = {name: oracle.query(name, np.arange(60)) for name in oracle.names}
+    wrong = ArrayOracle(values, {"10°": CandidateCost(1, setup=500)})
+    with pytest.raises(ValueError, match="the fee of set-up of 10°, 500, exceeds the budget of 100: leave"):
+        ExMLClassifier(budget=100, explore="always").fit(rows.X, rows.y, wrong)
+    fair = ArrayOracle(values, {"10°": CandidateCost(1, setup=5)})
+    with pytest.raises(ValueError, match="need the default strategy"):
+        ExMLClassifier.paper(budget=100, explore="always").fit(rows.X, rows.y, fair)
+    for fees, message in [
+        ({"setup": -1}, "fees must not be negative, got -1 and 0"),
+        ({"bundle": "visit"}, "a bundle has a name and a fee above 0, got 'visit' and 0"),
+        ({"bundle_fee": 3}, "a bundle has a name and a fee above 0, got '' and 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CandidateCost(1, **fees)
+    two = [CandidateCost(1, bundle="visit", bundle_fee=fee) for fee in (2, 3)]
+    with pytest.raises(ValueError, match="bundle 'visit' must have one fee, got 2 and 3"):
+        Tariff(("a", "b"), two)
+
+
+def measured(budget, names, journal, laboratory, rows, **options):
+    """Run to the end in a laboratory; return the run and the values that were asked for."""
+    model = ExMLClassifier(budget=budget, explore="always", model="kernel")
+    run, asked = AskTell(model, rows.X, rows.y, dict.fromkeys(names, 1), journal=journal, **options), []
+    while request := run.ask():
+        asked += [(name, int(row)) for name, places in request.rows.items() for row in places]
+        run.tell({name: laboratory[name][places] for name, places in request.rows.items()})
+    return run, asked
+
+
+def test_a_finished_purchase_is_topped_up_and_a_candidate_added(tmp_path):
+    """All values stay owned, nothing is asked for twice, and the budget counts what was spent before."""
+    rows, oracle, *_ = synthetic(per_class=50, angles=[10, 30, 90])
+    laboratory = {name: oracle.query(name, np.arange(150)) for name in oracle.names}
+    low, mid, high = oracle.names
+    path = tmp_path / "j"
+    first, asked = measured(60, (low, mid), path, laboratory, rows)
+    before = dict(first.journal.values)
+    more, further = measured(110, (low, mid), path, laboratory, rows, top_up=True)
+    assert len(asked) == first.model.ledger_.spent == 60
+    assert not set(asked) & set(further)
+    assert len(further) == 50
+    assert more.model.ledger_.spent == 110
+    # The same again buys nothing, and a run that was killed in the middle goes on.
+    assert measured(110, (low, mid), path, laboratory, rows, top_up=True)[1] == []
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-20]))
+    again, rest = measured(110, (low, mid), path, laboratory, rows, top_up=True)
+    assert len(rest) == 20
+    assert again.model.ledger_.to_csv() == more.model.ledger_.to_csv()
+    added, new = measured(220, (low, mid, high), path, laboratory, rows, top_up=True)
+    assert added.model.selected_ == (high,)
+    assert added.model.ledger_.spent == 220 == 110 + len(new)
+    assert before.items() <= added.journal.values.items()
+    for budget, names, message in [
+        (230, (low, high), f"candidate '{mid}' of .* must be kept"),
+        (200, (low, mid, high), "values for 220 are bought already: a budget to continue must be larger, got 200"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            measured(budget, names, path, laboratory, rows, top_up=True)
+    rows = SimpleNamespace(X=rows.X + 1.0, y=rows.y)
+    with pytest.raises(ValueError, match="belongs to another table: table differ"):
+        measured(500, (low, mid, high), path, laboratory, rows, top_up=True)

@@ -249,3 +249,26 @@ def test_the_estimator_is_the_explorer():
         found += [model.predict_proba(rows.X, values), run.model.predict_proba(rows.X, values)]
         assert kind(budget=7).parameters()["budget"] == 7
     assert all(np.array_equal(found[0], one) for one in found[1:])
+
+
+def test_rows_with_blank_bought_cells_are_predicted_by_the_observed_columns():
+    """Blank cells of candidates in X are no error: no score is nan, and such rows ignore the candidate."""
+    rows, oracle, *_ = synthetic(per_class=50, angles=[10, 90])
+    table = pd.DataFrame(rows.X, columns=["x1", "x2"])
+    table["low"], table["high"] = (oracle.query(name, np.arange(150))[:, 0] for name in oracle.names)
+    table.loc[::4, "high"] = np.nan
+    options = {"explore": "always", "model": "kernel", "random_state": 1}
+    model = ExMLClassifier(budget_ratio=0.5, candidates={"low": "low", "high": "high"}, **options)
+    assert np.isfinite(cross_val_score(model, table, rows.y, cv=3)).all()
+    model.fit(table, rows.y)
+    assert "high" in model.selected_
+    stuck = model.decide(table).undecided
+    assert 0 < stuck.sum() <= 38
+    layer = model.cascade_.layers[-1].model
+    slow = layer.probabilities.first.predict(rows.X[stuck])
+    slow = np.clip(slow, 1e-3, None) * [1.0, 1.0, layer.odds * layer.probabilities.odds[0]]
+    expected = np.array([*model.classes_, model.hidden_label], dtype=object)[slow.argmax(axis=1)]
+    assert (np.asarray(model.predict(table), dtype=object)[stuck] == expected).all()
+    np.testing.assert_allclose(model.predict_proba(table)[stuck].sum(axis=1), 1.0)
+    with pytest.raises(ValueError, match="need a value of candidate"):
+        ExMLClassifier(budget=60, **options).fit(rows.X, rows.y, oracle).predict(rows.X)

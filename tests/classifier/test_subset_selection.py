@@ -12,8 +12,9 @@ from exml_sim.classifier._bought_arms import LayerInput
 from exml_sim.classifier._consensus import ConsensusScorer
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._probability_models import normalise
+from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.subset_selection import SubsetSelection, count_first_rows
+from exml_sim.classifier.subset_selection import SubsetSelection, plan_first_round
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit
 from tests.classifier.tasks import Recording, refused, synthetic
@@ -268,10 +269,12 @@ def test_what_is_bought_completely_can_join_for_nothing():
 )
 def test_the_opening_is_affordable_and_leaves_rows_of_the_leader(costs, money, rows):
     exact = [Fraction(one) for one in costs]
-    opened = count_first_rows(exact, [rows] * len(costs), Fraction(money), 2, ValueOfInformationCommit())
-    assert opened * sum(exact) <= money
-    spare = money - max(exact) * rows
-    assert opened * sum(exact) <= money / 2 or opened * (sum(exact) - max(exact)) <= spare
+    tariff = Tariff([str(arm) for arm in range(len(exact))], exact)
+    places, opened = plan_first_round(tariff, [rows] * len(costs), Fraction(money), 2, ValueOfInformationCommit())
+    compared = [exact[place] for place in places]
+    assert opened * sum(compared) <= money
+    spare = money - max(compared) * rows
+    assert opened * sum(compared) <= money / 2 or opened * (sum(compared) - max(compared)) <= spare
 
 
 @settings(max_examples=15)

@@ -25,8 +25,8 @@ def test_synthetic_is_the_generator(tmp_path, capsys):
     assert code == 0
     assert "60 rows" in out
     table, rows = read_table(path), make_synthetic(20, rng=3)
-    np.testing.assert_array_equal(table.numbers(["x1", "x2"]), rows.X)
-    np.testing.assert_array_equal(table.numbers(["a90"]), rows.candidates[-1].values)
+    columns = [table.cells_of(name).values for name in ("x1", "x2", "a90")]
+    np.testing.assert_array_equal(np.column_stack(columns), np.hstack([rows.X, rows.candidates[-1].values]))
     np.testing.assert_array_equal(table.text("y") == "two", rows.y > 0)
     np.testing.assert_array_equal(table.text("class") == "hidden", rows.classes == 3)
     other = str(tmp_path / "t.csv")

@@ -39,7 +39,7 @@ def test_a_violation_of_what_should_hold_is_exit_code_1(tmp_path, monkeypatch):
     from simulations.falsify import targets
 
     planted = dataclasses.replace(targets.get("eq-2"), holds=True)
-    monkeypatch.setattr(targets, "get", lambda claim: planted)
+    monkeypatch.setattr(targets, "all_targets", lambda: (planted,))
     result = invoke("eq-2", "--evaluations", 100, "--out", tmp_path, "--quiet")
     assert result.exit_code == 1
 
@@ -76,7 +76,6 @@ def test_tightness_writes_its_tables(tmp_path):
     result = invoke("--tightness", "a5-count-3", "--evaluations", 60, "--out", tmp_path, "--quiet")
     assert result.exit_code == 0, result.output
     assert "| `a5-count-3/repaired` | holds | 1 | " in result.output
-    assert (tmp_path / "tightness.md").read_text(encoding="utf-8") == result.output
     with (tmp_path / "tightness.csv").open(encoding="utf-8") as file:
         assert [row["id"] for row in csv.DictReader(file)] == ["a5-count-3", "a5-count-3/repaired"]
 

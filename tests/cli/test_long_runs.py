@@ -10,7 +10,7 @@ import tomli_w
 
 from exml_sim.engine import Study, run
 from exml_sim.engine.result import StudyResult
-from simulations.panels import keep_slow_values, make_panels
+from simulations.panels import keep_values, make_panels
 from tests.cli.test_main import call
 from tests.engine.studies import KNOWN, RULES, known
 
@@ -126,21 +126,21 @@ def test_slow_bounds_are_evaluated_at_budgets_of_the_study_and_kept(tmp_path: Pa
         (panel,) = make_panels(result)
         (again,) = make_panels(result)
     assert panel.is_slow("population")
-    with keep_slow_values([panel], file, study.hash):
+    with keep_values([panel], file, study.hash):
         values = [panel.bound_at("population", cell) for cell in panel.cells]
         needed = panel.required("population", 0.99)
     assert needed in (None, *panel.budgets)
     stored = json.loads(file.read_text(encoding="utf-8"))
     (key,) = stored["values"]
-    assert list(stored["values"][key].values()) == values
-    stored["values"][key]["population 8"] = 0.125
+    assert list(stored["values"][key]["population"].values()) == values
+    stored["values"][key]["population"]["8"] = 0.125
     file.write_text(json.dumps(stored), encoding="utf-8")
-    with keep_slow_values([again], file, study.hash):
+    with keep_values([again], file, study.hash):
         assert again.bound_at("population", again.cells[0]) == 0.125, "read, not computed"
-    with keep_slow_values([panel], file, "another study"):
+    with keep_values([panel], file, "another study"):
         pass
     (third,) = [again.__class__(*[getattr(panel, name) for name in ("pool", "score", "strategy", "arms", "cells")])]
-    assert not third.slow_values
+    assert not third.computed
     file.write_text("damaged", encoding="utf-8")
-    with keep_slow_values([panel], file, study.hash):
+    with keep_values([panel], file, study.hash):
         assert [panel.bound_at("population", cell) for cell in panel.cells] == values

@@ -63,3 +63,32 @@ def test_version(capsys) -> None:
     code, out, _ = call(capsys, "--version")
     assert code == 0
     assert out.startswith("exml, version ")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("can't start new thread"),
+        ImportError("interval.so: failed to map segment from shared object"),
+        OSError(12, "Cannot allocate memory"),
+    ],
+)
+def test_lack_of_memory_for_threads_and_modules_is_one_line(capsys, monkeypatch, error: Exception) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "main", fail)
+    code, _, err = call(capsys, "claims")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("exml: not enough memory")
+
+
+def test_a_defect_is_not_hidden(monkeypatch) -> None:
+    """Planted: an error that has nothing to do with memory keeps its traceback."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(cli, "main", fail)
+    with pytest.raises(RuntimeError, match="a defect"):
+        main(["claims"])

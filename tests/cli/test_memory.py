@@ -71,11 +71,11 @@ main(sys.argv[2:])
 @pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
 def test_a_process_with_little_memory(tmp_path) -> None:
-    """A real limit: a kernel matrix of 1 GiB is allowed by itself, but not on top of what is loaded."""
-    pool = {"kind": "synthetic", "per_class": 3800, "angles": [10]}
+    """A real limit: four kernel matrices of 248 MiB are allowed by themselves, but not on top of what is loaded."""
+    pool = {"kind": "synthetic", "per_class": 1900, "angles": [10, 30, 50, 70]}
     study = known(trials=5, pools=[pool], scores=[{"ball": 0.1}], budgets={"per_arm": [4]})
     (tmp_path / "mine.toml").write_text(study.to_toml(), encoding="utf-8")
-    command = [sys.executable, "-c", LIMITED, str(3 * 2**29), "study", str(tmp_path / "mine.toml")]
+    command = [sys.executable, "-c", LIMITED, str(2**30), "study", str(tmp_path / "mine.toml")]
     done = subprocess.run([*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2, done.stderr[-500:]
     assert done.stderr.startswith("exml: not enough memory (Unable to allocate")

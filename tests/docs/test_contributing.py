@@ -127,12 +127,10 @@ def test_the_new_things_are_where_the_table_of_versions_and_the_help_are_read(
 
 @pytest.mark.long
 def test_all_recipes_go_together(tmp_path: Path) -> None:
-    """In one copy, with a page that grades the new claim and a report that shows the new bound."""
+    """In one copy, with a page that grades the new claim."""
     everything = copy_with(tmp_path, *RECIPES)
     for title in RECIPES:
         assert SAYS[title] in follow(everything, title)
-    report = (everything / "two_halves" / "report.html").read_text(encoding="utf-8")
-    assert "cautious" in report
     assert "ua-left-over" in run(everything, "claims", "--html")
 
 

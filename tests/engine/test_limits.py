@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from exml_sim import ParametricPool
 from exml_sim._internal.validation import check_jobs, shown
 from exml_sim.engine import Score, Study, pools
 from exml_sim.engine import _fields as fields
@@ -53,6 +54,11 @@ def test_beyond_the_limit(change, limit, monkeypatch) -> None:
     assert len(str(caught.value)) < 500
 
 
+def test_a_budget_for_too_many_pulls_is_refused_by_pools_too() -> None:
+    with pytest.raises(ValueError, match=r"a budget of 1000000000000000 buys 1e\+15 pulls, at most 1e\+08"):
+        ParametricPool.bernoulli([0.6, 0.4]).explore("uniform_allocation", 1e15)
+
+
 def test_as_many_cells_as_allowed() -> None:
     budgets = {"per_arm": list(range(1, 10_001))}
     pools = [{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5], "label": f"{i}"} for i in range(6)]
@@ -81,11 +87,13 @@ def test_texts_that_are_no_study(text, word) -> None:
         Study.from_toml(text)
 
 
-def test_a_file_is_not_read_beyond_the_limit(tmp_path) -> None:
+def test_a_file_is_not_read_beyond_the_limit_and_a_byte_order_mark_is_skipped(tmp_path) -> None:
     file = tmp_path / "large.toml"
     file.write_bytes(b"#" * (fields.MAX_FILE_BYTES + 1))
     with pytest.raises(ValueError, match="more than 10,000,000 bytes"):
         Study.from_toml(file)
+    file.write_bytes(b"\xef\xbb\xbf" + Study.from_table(BASE).to_toml().encode())
+    assert Study.from_toml(file) == Study.from_toml("\ufeff" + Study.from_table(BASE).to_toml())
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="it is not UTF-8 text"):
         Study.from_toml(file)

@@ -289,7 +289,7 @@ def test_a_changed_version_is_said(stored, caplog, monkeypatch):
     facts = store_module.manifest()
     monkeypatch.setattr(store_module, "manifest", lambda: facts | {"numpy": "1.0"})
     run(known(trials=20), store=stored).close()
-    assert "begun with another numpy" in caplog.text
+    assert "results of another numpy" in caplog.text
 
 
 def test_reading_while_writing(tmp_path):
@@ -377,3 +377,20 @@ def test_a_study_that_does_not_survive_its_text_is_not_stored(tmp_path, monkeypa
     with pytest.raises(StoreError, match="cannot be written as TOML"):
         Store.create_or_open(tmp_path / "study.sqlite", study, study.cells())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", ["replace", "remove"])
+def test_a_store_that_is_replaced_during_a_run_is_noticed(tmp_path, monkeypatch, change):
+    """Another program puts another file in its place after the first block; without the check the run succeeds."""
+    path, other = tmp_path / "study.sqlite", tmp_path / "other.sqlite"
+    run(known(trials=5), store=other, n_jobs=1).close()
+
+    def interfere(*_: object) -> None:
+        if change == "remove":
+            path.unlink(missing_ok=True)
+        elif other.exists():
+            os.replace(other, path)
+
+    monkeypatch.setattr("exml_sim.engine.runner.BlockSizes.learn", interfere)
+    with pytest.raises(StoreError, match="removed or replaced during the run"):
+        run(known(trials=30), store=path, n_jobs=1, block=10)

@@ -51,6 +51,8 @@ def test_a_store_without_checksums_is_found(damage, monkeypatch, tmp_path) -> No
     """Planted: nothing is compared. Then a flip of a stored number gives another answer."""
     monkeypatch.setattr("exml_sim.engine.store.verify", lambda connection: None)
     monkeypatch.setattr(stores, "KINDS", {"monte_carlo": stores.KINDS["monte_carlo"]})
+    monkeypatch.setattr(case, "MAX_SHRINK_SECONDS", 0.0)
+    monkeypatch.setattr(case, "MAX_FINDINGS", 1)
     assert fuzz(damage, 1500, tmp_path).findings
 
 

@@ -344,11 +344,7 @@ def evaluate_gaps(name: str) -> np.ndarray:
 
 
 def make_populations() -> list[tuple[BoundProblem, PopulationModel]]:
-    """Make small populations as bounds see them.
-
-    They are made anew for every use: the bound of a population remembers how it split the arms at a similar number of
-    rows, so that its value can depend on what it was asked before.
-    """
+    """Make small populations as bounds see them."""
     pools = generated(8, seed=3, arms=3, rows=4)
     made = [PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p) for pool in pools]
     return [(BoundProblem(pool.n_arms, 0.1, pool.theta, float("nan"), data=pool), pool) for pool in made]

@@ -14,10 +14,11 @@ from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations._comparison import judge_panels
 from simulations.compare import Comparison
-from simulations.figures import failure_rate, style
+from simulations.figures import facets, failure_rate, style
 from simulations.panels import Needs, find_needs, make_panels, name_bound
 from simulations.report._findings import write_needs
 from simulations.report._page import make_page
+from simulations.report._render import render
 from tests.cli.test_main import call
 from theory import tighter
 from theory.versions import VERSIONS, Version
@@ -87,8 +88,9 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     values = [sample[1] for sample in curve["points"]]
     np.testing.assert_array_equal(values, point.bound("halved", "uniform", budgets))
     assert values[-1] < chart["y"]["ends"][0] < values[0]
-    row = page["needs"]["rows"][0]["cells"][page["needs"]["columns"].index("half of ours")]
-    assert row.split()[0] == f"{point.required('halved', 'uniform', page['target']):,}"
+    assert page["needs"]["columns"] == ["simulation", "bounds"], "not all strategies have all bounds"
+    row = page["needs"]["rows"][0]["cells"][1]
+    assert f"half of ours {point.required('halved', 'uniform', page['target']):,}" in row
 
 
 def test_ladder_and_commands(halved_version, capsys) -> None:
@@ -111,3 +113,34 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     places = [header.index(name_bound(name)) for name in ("halved", "tighter", "corrected", "paper")]
     assert places == sorted(places)
     assert "there is no halved bound for median" in out
+
+
+def level(B, *, strict=True, log=False, **given):
+    """A lower bound that is the same for all strategies."""
+    return np.full(np.shape(B), math.log(0.01) if log else 0.01)
+
+
+def test_a_lower_bound_is_drawn_dotted_once_and_judges_nothing(store, monkeypatch) -> None:
+    entry = Version("level", {"uniform": level, "median": level}, VERSIONS["paper"].arguments, kind="lower")
+    monkeypatch.setitem(VERSIONS, "level", entry)
+    with StudyResult.open(store) as result:
+        panels, page = make_panels(result), make_page(result)
+    assert "level" not in {name for _, _, name, _ in judge_panels(panels)} | find_needs(panels[0]).bounds.keys()
+    chart = page["groups"][0]["chart"]
+    dash = chart["styles"].index("lower")
+    assert chart["dashes"][dash] == "level bound (lower)"
+    (curve,) = [series for series in chart["series"] if series["dash"] == dash]
+    assert curve["colour"] is None, "it is the same for both strategies"
+    assert {point[1] for point in curve["points"]} == {0.01}
+    assert [curve["points"][i][0] for i in (0, -1)] == [128, int(chart["x"]["ends"][1])]
+    assert '<path class="curve lower"' in render(page)
+    for picture in (failure_rate.figure(panels, "x"), facets.figure(panels, "x")):
+        (line,) = [line for line in picture.axes[0].lines if line.get_label() == "level bound (lower)"]
+        assert (line.get_linestyle(), line.get_color()) == (":", "black")
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3, float(np.nextafter(1.0, 0.0)), 1e-9])
+def test_required_budgets_are_those_of_a_search_without_the_cells(panels, delta) -> None:
+    """The cells of the study enclose the answer, and the slow path does not know them."""
+    for panel in panels:
+        assert panel.required("population", delta) == panel.problem.required("population", panel.kind, delta)

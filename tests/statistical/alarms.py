@@ -6,6 +6,7 @@ An alarm is the probability with which an assertion fails although what it tests
 from __future__ import annotations
 
 from tests.quality.alpha_budget import AlphaAllotment, AlphaBudget, PlannedTests
+from theory.verdicts import judge
 
 TOTAL = 1e-4
 
@@ -53,3 +54,9 @@ def allot(name: str) -> AlphaAllotment:
 def planned(name: str, verdicts: int) -> float:
     """The alarm of each of so many verdicts (or families of them), if they are planned."""
     return BUDGET.planned(name, verdicts)
+
+
+def agrees(failures: int, trials: int, probability: float, alpha: float) -> bool:
+    """Whether neither so many nor so few failures refute a probability, at alpha / 2 each."""
+    sides = ((failures, probability), (trials - failures, 1 - probability))
+    return all(judge(count, trials, rate, alpha=alpha / 2).outcome != "refuted" for count, rate in sides)

@@ -9,14 +9,14 @@ import pytest
 
 from exml_sim.engine import run
 from tests.statistical import instances
-from tests.statistical.alarms import allot
+from tests.statistical.alarms import agrees, allot
 from tests.statistical.bounds import FRESH, REUSE, UNIFORM
 from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
 from tests.statistical.planted_table import printed_regret, ties
 from tests.statistical.worlds import World
 from tests.statistical.wrong_bounds import PLANTED, accumulated, pairwise, reuse, uniform
 from theory import tighter
-from theory.verdicts import judge, judge_agreement, judge_exact
+from theory.verdicts import judge, judge_exact
 
 BY_ERROR = {one.error: one for one in PLANTED}
 TENTH = Fraction(1, 10)
@@ -116,7 +116,7 @@ def test_dropping_the_number_of_arms_is_refuted_by_trials():
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
-    assert judge_agreement(failures, 4000, few.least, alpha=money.alpha()).outcome == "consistent"
+    assert agrees(failures, 4000, few.least, money.alpha())
 
 
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])

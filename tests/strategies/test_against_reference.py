@@ -20,7 +20,7 @@ from exml_sim.strategies import (
 from exml_sim.strategies.ocba import Ocba
 from exml_sim.strategies.ugap import UGapEb
 from simulations.bench import RULES
-from tests.bandit.losses import LossPool
+from tests.bandit.losses import LossPool, coins
 from tests.strategies import reference
 
 BUDGET = 210
@@ -69,7 +69,7 @@ def test_every_rule_of_the_bench_has_a_plain_loop():
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
 @pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
 def test_selects_what_the_reference_selects(strategy, slow, means):
-    pool = LossPool.bernoulli(means)
+    pool = coins(means)
     table = running_means(pool, TRIALS, BUDGET)
     found = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21)
     for trial in range(TRIALS):

@@ -1,16 +1,18 @@
 """Strategies of the literature against plain loops over one trial, written from the formulas alone."""
 
 from dataclasses import replace
-from math import ceil, log2, sqrt
+from math import ceil, exp, log, log2, pi, sqrt
 
 import numpy as np
 import pytest
+from scipy.special import betaln, xlogy
 
 from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name
+from exml_sim.strategies.fc2fb import SAMPLING
 from exml_sim.strategies.oracle_allocation import _divergence, find_shares, round_shares
-from tests.bandit.losses import LossPool
+from tests.bandit.losses import coins
 from tests.strategies import reference
 from tests.strategies.test_against_reference import running_means
 
@@ -147,7 +149,7 @@ CASES = {
 def test_selects_what_a_plain_loop_selects(case, means):
     options, loop = CASES[case]
     strategy = by_name(case.partition(",")[0], **options)
-    pool = LossPool.bernoulli(means)
+    pool = coins(means)
     table = running_means(pool, TRIALS, BUDGET)
     selected = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21).selected
     for trial in range(TRIALS):
@@ -169,6 +171,54 @@ def test_blocks_costs_and_budgets(case):
     assert (whole.spent_units * whole.unit <= 120).all()
     for trial in (0, 17):
         assert pool.explore(strategy, 120, Seeds.of(4, trial)).selected == whole.selected[trial, 0]
+
+
+STAGED_BUDGET = 600
+
+
+def log_evidence(score, had, u, v):
+    """Log e-value against arm v being better than u: mixtures by beta functions, both arms at the pooled mean."""
+    wins = {arm: score[arm] * had[arm] for arm in (u, v)}
+    mixture = sum(betaln(wins[i] + 0.5, had[i] - wins[i] + 0.5) - log(pi) for i in (u, v))
+    total, n = wins[u] + wins[v], had[u] + had[v]
+    return float(mixture - xlogy(total, total / n) - xlogy(n - total, 1 - total / n))
+
+
+def fc2fb(mean, K, error_rate, stages):
+    """Top two with a stopping rule whose error rate is that of the stage, one trial."""
+    had = [8] * K
+    while True:
+        score = [mean(arm, had[arm]) for arm in range(K)]
+        leader = first_of(range(K), score.__getitem__)
+        stage = min(sum(had) * stages // STAGED_BUDGET, stages - 1)
+        bar = log((K - 1) / error_rate ** (2 ** (stages - 1 - stage)))
+        against = {v: log_evidence(score, had, leader, v) for v in range(K) if v != leader}
+        if min(against.values()) >= bar:
+            return [leader]
+        left = {v: value + log(had[v]) for v, value in against.items() if value < bar}
+        pair = [leader, first_of(left, left.__getitem__)]
+        pulls = min(max(ceil(min(had[arm] for arm in pair) * 0.1), 1), (STAGED_BUDGET - sum(had)) // 2)
+        if pulls == 0:
+            return [leader]
+        for arm in pair:
+            had[arm] += pulls
+
+
+def test_fixed_confidence_in_stages_selects_what_a_plain_loop_selects():
+    pool = coins([0.75, 0.3, 0.6])
+    table = running_means(pool, TRIALS, STAGED_BUDGET)
+    explored = pool.explore_many(by_name("fc2fb", ties="lowest"), STAGED_BUDGET, TRIALS, seed=21)
+    # 600 is 25 times the cost of the first round: floor(log2(25)) stages.
+    for trial in range(TRIALS):
+        assert explored.selected[trial].tolist() == fc2fb(lambda a, n, t=trial: table[t, a, n], 3, exp(-1.0), 4)
+    assert explored.confident is None
+    # Some trials stop early; a later stage asks for less.
+    assert (explored.spent_units < STAGED_BUDGET).mean() > 0.3
+    for name in SAMPLING:
+        easy = pool.explore_many(by_name("fc2fb", sampling=name), STAGED_BUDGET, 30, seed=4)
+        parts = pool.explore_many(by_name("fc2fb", sampling=name), STAGED_BUDGET, 30, seed=4, block=7)
+        assert (easy.selected == parts.selected).all()
+        assert (easy.pulls == parts.pulls).all()
 
 
 def rates(means, deviations, shares):
@@ -227,6 +277,8 @@ def test_oracle_allocation_in_trials_and_its_conditions():
         ("ucb_e", {"hardness": 0}, "hardness must be"),
         ("bayes_elimination", {"prior_risks": [1.0]}, "3 arms need as many prior risks, got 1"),
         ("continuous_rejects", {"criterion": "c"}, "unknown criterion 'c'"),
+        ("fc2fb", {"sampling": "ocba"}, "unknown sampling 'ocba'"),
+        ("fc2fb", {"error_rate": 1.0}, "error_rate must be between 0 and 1, both excluded, got 1.0"),
     ],
 )
 def test_bad_options(name, options, message):

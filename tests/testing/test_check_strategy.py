@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
-from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
+from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation, by_name
 from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.testing import CheckError, check_strategy, examine
+from exml_sim.testing._properties import PoolBench, money
 from exml_sim.testing.checks import first_finding
 from tests.quality.strategy_mutants import planted_rule
 from tests.statistical.wrong_strategies import (
@@ -146,6 +147,27 @@ def test_a_wrong_first_round_is_named_with_costs_and_alignment() -> None:
     finding = first_finding(HalfDeclared())
     assert "in the first round, but first_round_cost declares" in finding
     assert "costs 1, 1, sample alignment" in finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopsEarly(HalfTheMoney):
+    """Leaves money over on purpose, and says so."""
+
+    spends_all: ClassVar[bool] = False
+
+
+def test_a_wrong_schedule_is_found_without_a_reference() -> None:
+    """A round that buys nothing, and half of the money: the budget reveals both."""
+    for rule in (IdleThirdRound(), HalfTheMoney()):
+        finding = next(finding for finding in examine(rule).findings if "over at costs" in finding)
+        assert "by rounding: a round is missing or too small" in finding
+        assert "sample alignment" in finding
+    assert "over at costs" not in str(examine(StopsEarly()))
+
+
+@pytest.mark.parametrize("name", ["doubling_rejects", "fc2fb", "ocba", "eb_tc_epsilon", "value_of_information_commit"])
+def test_money_of_our_strategies(name: str) -> None:
+    assert list(money(PoolBench(by_name(name), None, 0, ALARM))) == []
 
 
 def test_strategies_for_unit_costs_only() -> None:

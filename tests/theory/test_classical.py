@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from exml_sim.bandit.parametric import GaussianArm
+from exml_sim.bandit.parametric import GaussianArm, ParametricPool
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.strategies.successive_rejects import phase_totals
 from simulations._pool_bounds import match_classical
 from tests.bandit.losses import LossPool
-from theory.classical import CLASSICAL, SubGaussianArms, find_bounds
+from theory.classical import CLASSICAL, SubGaussianArms, exchange_exponent, find_bounds
+from theory.versions import kind_of
 
 BERNOULLI = 0.25
 
@@ -117,7 +120,7 @@ def test_the_finite_sum_is_below_the_closed_form_for_every_number_of_arms() -> N
 
 
 def test_bounds_fall_with_the_budget_and_say_where_they_do_not_apply() -> None:
-    arms = make_arms([0.0, 0.1, 0.2, 0.3, 0.3])
+    arms = replace(make_arms([0.0, 0.1, 0.2, 0.3, 0.3]), divergences=((0.1, 0.2),) * 4)
     for bound in CLASSICAL.values():
         values = [bound.function(budget, arms) for budget in range(15, 4000, 7)]
         assert all(after <= before for before, after in pairwise(values))
@@ -149,10 +152,10 @@ def test_pools_get_the_bounds_of_their_strategies() -> None:
         )
     }
     assert names == {
-        "UniformAllocation": ["hoeffding"],
-        "SuccessiveRejects": ["audibert"],
-        "MedianEliminationTrue": ["accumulated_sum"],
-        "MedianEliminationFalse": ["karnin", "halving_sum"],
+        "UniformAllocation": ["hoeffding", "exchange_uniform"],
+        "SuccessiveRejects": ["audibert", "exchange"],
+        "MedianEliminationTrue": ["accumulated_sum", "exchange"],
+        "MedianEliminationFalse": ["karnin", "halving_sum", "exchange"],
     }
     assert match_classical(LossPool.bernoulli([0.3, 0.5], [1, 2]), UniformAllocation()) == ()
     assert match_classical(pool, UniformAllocation(top=2)) == ()
@@ -160,7 +163,77 @@ def test_pools_get_the_bounds_of_their_strategies() -> None:
 
 def test_required_budgets_are_the_smallest_from_which_on_the_bound_holds() -> None:
     pool = LossPool([GaussianArm(0.0, 2.0), GaussianArm(1.0, 1.0), GaussianArm(1.5, 1.0)])
-    (bound,) = match_classical(pool, UniformAllocation())
+    bound = match_classical(pool, UniformAllocation())[0]
     budget = bound.required(0.05)
     assert budget is not None
     assert bound.at(budget) <= 0.05 < bound.at(budget - 1)
+
+
+def divergence(p: float, q: float) -> float:
+    """KL of two Bernoulli distributions."""
+    parts = ((p, q), (1 - p, 1 - q))
+    return math.fsum(x * math.log(x / y) if y > 0 else math.inf for x, y in parts if x > 0)
+
+
+def fail_with_random_ties(means: tuple[float, ...], pulls: int) -> float:
+    """P(uniform allocation misses arm 0, the lowest mean), Bernoulli arms, random ties, by enumeration."""
+    tables = [count_probabilities(pulls, mean) for mean in means]
+    total = []
+    for counts in product(range(pulls + 1), repeat=len(means)):
+        share = 1 / counts.count(min(counts)) if counts[0] == min(counts) else 0.0
+        total.append(math.prod(table[k] for table, k in zip(tables, counts, strict=True)) * (1 - share))
+    return math.fsum(total)
+
+
+@pytest.mark.parametrize("means", [(0.3, 0.5), (0.01, 0.02), (0.1, 0.9), (0.4, 0.5, 0.6), (0.2, 0.25, 0.9), (0.0, 0.5)])
+def test_no_exact_probability_is_below_the_lower_bounds(means: tuple[float, ...]) -> None:
+    pairs = tuple((divergence(means[0], mean), divergence(mean, means[0])) for mean in means[1:])
+    arms = SubGaussianArms(tuple(mean - means[0] for mean in means), (BERNOULLI,) * len(means), pairs)
+    for pulls in (1, 3, 10, 18):
+        failure = fail_with_random_ties(means, pulls)
+        for name in ("exchange", "exchange_uniform"):
+            assert CLASSICAL[name].function(pulls * len(means), arms) <= failure
+    # Planted error: no factor 1/4, for two arms that nearly always differ.
+    assert math.exp(-2 * divergence(0.4, 0.5)) > fail_with_random_ties((0.4, 0.5), 1)
+
+
+def test_two_normal_arms_with_one_deviation_attain_the_bound() -> None:
+    """Any split of the budget has its probability in closed form, and equal pulls reach the bound exactly."""
+    for gap, deviation in ((0.1, 1.0), (0.5, 1.0), (2.0, 1.5)):
+        arms = SubGaussianArms((0.0, gap), (deviation**2,) * 2, deviation=deviation)
+        for first, second in ((1, 1), (5, 21), (30, 30), (59, 1)):
+            failure = float(ndtr(-gap / deviation / math.sqrt(1 / first + 1 / second)))
+            value = CLASSICAL["exchange"].function(first + second, arms)
+            assert value <= failure * (1 + 1e-12)
+            assert first != second or value == pytest.approx(failure, rel=1e-12)
+            assert value == pytest.approx(CLASSICAL["exchange_uniform"].function(first + second, arms))
+            # Planted error: the rate of the middle problem, which is a quarter, without the prefactor.
+            assert first != second or math.exp(-(first + second) * (gap / deviation) ** 2 / 8) > failure
+
+
+def test_the_exponent_is_the_best_allocation_s() -> None:
+    """The maximum over 20,000 random allocations is never above it, and near it."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        pairs = [tuple(rng.exponential(size=2).tolist()) for _ in range(rng.integers(1, 4))]
+        weights = rng.dirichlet(np.ones(len(pairs) + 1), 20_000)
+        values = [weights[:, 0] * f + weights[:, i] * b for i, (f, b) in enumerate(pairs, 1)]
+        best = float(np.min(values, axis=0).max())
+        assert best <= exchange_exponent(pairs) <= best / 0.85
+        uniform = min(f + b for f, b in pairs) / (len(pairs) + 1)
+        assert exchange_exponent(pairs, uniform=True) == pytest.approx(uniform)
+    assert exchange_exponent([(math.inf, 1.0), (0.3, 0.3)]) == pytest.approx(0.3)
+    assert exchange_exponent([(math.inf, 1.0)]) == math.inf
+    with pytest.raises(ValueError, match="two nonnegative divergences"):
+        exchange_exponent([(-1.0, 1.0)])
+
+
+def test_lower_bounds_need_random_ties_and_known_divergences() -> None:
+    normal = ParametricPool(tuple(GaussianArm(mean, 1.0) for mean in (0.8, 0.5, 0.2)))
+    for strategy, name in ((UniformAllocation, "exchange_uniform"), (SuccessiveRejects, "exchange")):
+        (lower,) = (bound for bound in match_classical(normal, strategy()) if bound.bound.kind == "lower")
+        assert lower.name == name
+        assert 0.0 < lower.at(30) < 0.5
+        assert all(bound.bound.kind == "upper" for bound in match_classical(normal, strategy(ties="lowest")))
+    assert kind_of("exchange") == "lower"
+    assert kind_of("hoeffding") == kind_of("a plug-in's") == "upper"

@@ -27,16 +27,19 @@ class BallRisk:
             cp.norm(w_g) <= 1,
         ]
         self.problem = cp.Problem(cp.Minimize(self.weights @ losses), constraints)
+        self.variables, self.models = (w_h, w_g), np.zeros((0, 2, dimension))
 
     def of(self, features: np.ndarray, labels: np.ndarray, theta: float, r: float, weights: np.ndarray) -> np.ndarray:
         self.plain.value = r * features
         self.signed.value = r * features * labels[:, None]
         self.sloped.value = r * features * theta / (1 - 2 * theta)
         self.theta.value = theta
-        values = []
+        values, models = [], []
         for row in weights:
             self.weights.value = row
             values.append(self.problem.solve(solver=cp.CLARABEL))
+            models.append([np.array(variable.value) for variable in self.variables])
+        self.models = np.array(models)
         return np.array(values)
 
 
@@ -160,6 +163,45 @@ def test_the_calibrated_inequality_exactly() -> None:
             closest = max(closest, float((zero_one - bayes).max() / limit))
     # A limit that is too small by the inverse factor would be found.
     assert closest > 0.4
+
+
+@pytest.mark.parametrize(("pairs", "n", "least"), [(1, 250, 0.05), (2, 5, 0.15)])
+def test_the_calibrated_inequality_beyond_the_affine_regime(pairs: int, n: int, least: float) -> None:
+    """Theorem 6 (iii) where models accept rows: all samples of rows with both labels each, by a conic solver."""
+    rng, closest, accepted = np.random.default_rng(59), 0.0, 0
+    solver = BallRisk(2 * pairs, 2)
+    labels, counts = np.repeat([-1, 1], pairs), compositions(n, 2 * pairs)
+    for _ in range(4):
+        theta, r = float(rng.uniform(0.05, 0.4)), float(rng.uniform(1.5, 5.0))
+        eta, share = rng.uniform(0.0, 0.3, size=pairs), rng.dirichlet(np.full(pairs, 5.0))
+        probabilities = np.concatenate([share * eta, share * (1 - eta)])
+        arms = [np.tile(rng.normal(size=(pairs, 2)), (2, 1)) for _ in range(2)]
+        arms = [
+            features / np.linalg.norm(features, axis=1, keepdims=True) * size
+            for features, size in zip(arms, (1, 0.6), strict=True)
+        ]
+        bayes = float(share @ np.minimum(np.minimum(eta, 1 - eta), theta))
+        risks = [solver.of(features, labels, theta, r, probabilities[None])[0] for features in arms]
+        scores, zero_one = [], []
+        for features in arms:
+            scores.append(solver.of(features, labels, theta, r, counts / n))
+            h, g = np.einsum("ad,spd->psa", r * features, solver.models)
+            # A rejection value that is zero up to the solver's accuracy counts as the worse of the two.
+            wrong, rejected = (labels * h <= 1e-6) * 1.0, g <= 1e-6
+            zero_one.append(
+                np.where(g < -1e-6, theta, np.where(rejected, np.maximum(wrong, theta), wrong)) @ probabilities
+            )
+            accepted += int((~rejected).sum())
+        chosen = np.argmin(np.round(scores, 5), axis=0)
+        excess = np.take_along_axis(np.array(zero_one), chosen[None], axis=0)[0] - bayes
+        surplus, mass = min(risks) - (3 - 2 * theta) * bayes, multinomial(counts, probabilities)
+        for delta in (0.5, 0.05):
+            point = (2 * n, 2, theta, r, delta)
+            limit = tighter.excess_risk_calibrated(*point, approximation_error=max(surplus, 0.0) + 1e-6)
+            assert mass[excess > limit].sum() <= delta
+            closest = max(closest, float(excess.max() / limit))
+    assert closest > least
+    assert accepted > 0
 
 
 def test_excess_risk_of_accumulated_median_elimination_exactly() -> None:

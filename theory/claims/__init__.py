@@ -6,7 +6,7 @@
 """
 
 from theory.claims.claim import Assumption, Case, Check, Claim, Experiment, Place, Reading
-from theory.claims.registry import all_claims, get, section_titles
+from theory.claims.registry import Registry, all_claims, get, read_own
 
 __all__ = [
     "Assumption",
@@ -16,7 +16,8 @@ __all__ = [
     "Experiment",
     "Place",
     "Reading",
+    "Registry",
     "all_claims",
     "get",
-    "section_titles",
+    "read_own",
 ]

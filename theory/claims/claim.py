@@ -241,7 +241,11 @@ class Claim:
         closest: tuple[float, Case, Any, Any] | None = None
         for case in self.cases:
             self.require_assumptions(case)
-            left, right = reading.left(**case), reading.right(**case)
+            try:
+                left, right = reading.left(**case), reading.right(**case)
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise ValueError(f"claim {self.id}: a side fails at {_words(case)}: {reason}") from error
             if reading.says_nothing(right):
                 silent.append(right)
                 continue

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from theory.claims.claim import PRINTED, Claim, Matters
-from theory.claims.registry import read_errata
+from theory.claims.registry import Registry, read_own
 from theory.evidence.grades import Grade, Graded, grade
 from theory.verdicts import Verdict
 
@@ -60,13 +60,21 @@ class Checked:
     graded: Graded
 
     @property
+    def problems(self) -> list[str]:
+        """Return what differs from the record, in words; empty if nothing does."""
+        problems = []
+        if self.verdict.outcome != self.claim.expected:
+            problems.append(f"its check says {self.verdict.outcome}, where {self.claim.expected} is recorded")
+        if self.corrected is not None and self.corrected.outcome != "consistent":
+            problems.append(f"the check of the corrected statement says {self.corrected.outcome}")
+        if self.mutant is not None and self.mutant.outcome != "refuted":
+            problems.append(f"the check lets its planted error pass ({self.mutant.outcome})")
+        return problems
+
+    @property
     def as_recorded(self) -> bool:
         """Return whether every check came out as the record says."""
-        if self.verdict.outcome != self.claim.expected:
-            return False
-        if self.corrected is not None and self.corrected.outcome != "consistent":
-            return False
-        return self.mutant is None or self.mutant.outcome == "refuted"
+        return not self.problems
 
 
 def run(claim: Claim) -> Checked:
@@ -117,11 +125,13 @@ def _counts(claims: list[Claim]) -> str:
     return ", ".join(f"{counts[printed]} {printed}" for printed in PRINTED if counts[printed])
 
 
-def markdown(entries: Iterable[Checked]) -> str:
-    """Write all claims as a document."""
+def markdown(entries: Iterable[Checked], registry: Registry | None = None) -> str:
+    """Write all claims as a document; another paper's registry has a header of its own."""
     entries = list(entries)
     claims = [entry.claim for entry in entries]
-    lines = [HEADER, f"**{len(claims)} claims**: {summary(claims)}.", "", f"**Errata**: {count_errata(claims)}.", ""]
+    header = HEADER if registry is None else f"# {', '.join(registry.titles.values())}\n"
+    errata = (registry or read_own()).errata
+    lines = [header, f"**{len(claims)} claims**: {summary(claims)}.", "", f"**Errata**: {count_errata(claims)}.", ""]
     lines += [f"**Grades**: {grades(entry.graded for entry in entries)}.", "", "## Overview", ""]
     lines += [
         "| claim | place | as printed | matters | grade | corrected | how checked | errata |",
@@ -134,7 +144,7 @@ def markdown(entries: Iterable[Checked]) -> str:
         cells += [graded.corrected or "", claim.kind, ", ".join(claim.errata)]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
-    for name, words in read_errata().items():
+    for name, words in errata.items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
         lines.append(f"| {name} | {words} | {shown} |")
     lines += ["", "## Claims", ""]

@@ -6,16 +6,60 @@ import difflib
 import pkgutil
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
-from theory.claims.claim import Check, Claim, Experiment, Place, Reading, Sides
+from theory.claims.claim import PRINTED, Check, Claim, Experiment, Kind, Matters, Place, Reading, Relation, Sides
 
-__all__ = ["all_claims", "get", "join", "read_checks", "read_errata", "read_sections", "section_titles"]
+__all__ = ["Registry", "all_claims", "get", "join", "read_checks", "read_own", "read_sections"]
 
 _PACKAGE = "theory.claims"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Claims of one paper.
+
+    Attributes
+    ----------
+    sections : mapping
+        Data files by name: title and claims of each section.
+    checks : mapping
+        Checks by claim id.
+    errata : mapping
+        What each erratum says, by name.
+
+    Examples
+    --------
+    >>> read_own().get("lemma-1-i").expected
+    'refuted'
+    """
+
+    sections: Mapping[str, Mapping[str, Any]]
+    checks: Mapping[str, Check]
+    errata: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Claims by id, in the order of the paper."""
+        claims = join(self.sections, self.checks)
+        return dict(sorted(claims.items(), key=lambda item: item[1].where.line))
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Return the title of every section, in the order of the paper."""
+        return {name: section["title"] for name, section in self.sections.items()}
+
+    def get(self, claim_id: str) -> Claim:
+        """Return the claim with this id; the error for an unknown id names the nearest ones."""
+        if claim_id in self.claims:
+            return self.claims[claim_id]
+        near = difflib.get_close_matches(claim_id, self.claims, n=3, cutoff=0.4)
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml claims` lists all ids."
+        raise ValueError(f"there is no claim {claim_id!r}{hint}")
 
 
 @cache
@@ -27,12 +71,6 @@ def read_sections() -> dict[str, dict[str, Any]]:
         name: tomllib.loads(source.read_text(encoding="utf-8")) for name, source in sources.items() if name != "errata"
     }
     return dict(sorted(sections.items(), key=lambda item: min(claim["line"] for claim in item[1]["claim"])))
-
-
-@cache
-def read_errata() -> dict[str, str]:
-    """Return what each erratum says, by name."""
-    return tomllib.loads((files(_PACKAGE) / "data" / "errata.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -49,25 +87,45 @@ def read_checks() -> dict[str, Check]:
     return checks
 
 
-def section_titles() -> dict[str, str]:
-    """Return the title of every data file, in the order of the paper."""
-    return {name: section["title"] for name, section in read_sections().items()}
-
-
 def join(sections: Mapping[str, Mapping[str, Any]], checks: Mapping[str, Check]) -> dict[str, Claim]:
     """Build every claim from its data and its check; each id needs both, once."""
     claims: dict[str, Claim] = {}
     for group, section in sections.items():
         for entry in section["claim"]:
+            _require_fields(entry, group)
             claim_id = entry["id"]
             if claim_id in claims:
                 raise ValueError(f"claim {claim_id!r} is stated twice; ids must be unique.")
             if claim_id not in checks:
-                raise ValueError(f"claim {claim_id!r} of data/{group}.toml has no check.")
+                raise ValueError(f"claim {claim_id!r} of {group} has no check.")
             claims[claim_id] = _build(entry, checks[claim_id], group)
     if orphans := sorted(set(checks) - set(claims)):
-        raise ValueError(f"checks without a claim in data/*.toml: {', '.join(orphans)}.")
+        raise ValueError(f"checks without a claim in the data: {', '.join(orphans)}.")
     return claims
+
+
+_REQUIRED = ("section", "label", "line", "statement", "plain", "printed", "kind", "relation")
+#: Entries of a claim's data that are no fields of `Claim`.
+_OWN = ("section", "label", "line", "relation", "corrected_relation", "mutant_relation", "vacuous_from", "log")
+_ALLOWED: dict[str, tuple[str, ...]] = {
+    "printed": PRINTED,
+    "kind": get_args(Kind),
+    "relation": get_args(Relation),
+    "matters": get_args(Matters),
+}
+
+
+def _require_fields(entry: Mapping[str, Any], group: str) -> None:
+    """Refuse the data of a claim that lack an entry, have another one, or a value that is not allowed."""
+    place = f"claim {entry['id']!r} of {group}" if "id" in entry else f"a claim of {group}"
+    if missing := [name for name in ("id", *_REQUIRED) if name not in entry]:
+        raise ValueError(f"{place} lacks {', '.join(missing)}.")
+    known = {*_OWN, "also_covers", *(entry.name for entry in fields(Claim))} - {"where", "cases", "reading", "repaired"}
+    if unknown := sorted(entry.keys() - known):
+        raise ValueError(f"{place} has the unknown entry {unknown[0]!r}; allowed are {', '.join(sorted(known))}.")
+    for name, allowed in _ALLOWED.items():
+        if name in entry and entry[name] not in allowed:
+            raise ValueError(f"{place} has {name} = {entry[name]!r}; allowed are {', '.join(allowed)}.")
 
 
 def _build(entry: Mapping[str, Any], check: Check, group: str) -> Claim:
@@ -99,23 +157,20 @@ def _freeze(value: Any) -> Any:
 
 
 @cache
-def _registry() -> dict[str, Claim]:
-    return join(read_sections(), read_checks())
+def read_own() -> Registry:
+    """Read the registry of the paper of this project."""
+    errata = tomllib.loads((files(_PACKAGE) / "data" / "errata.toml").read_text(encoding="utf-8"))
+    return Registry(read_sections(), read_checks(), errata)
 
 
 def all_claims() -> list[Claim]:
-    """Return every claim of the registry, in the order of the paper."""
-    return sorted(_registry().values(), key=lambda claim: claim.where.line)
+    """Return every claim of the project's paper, in its order."""
+    return list(read_own().claims.values())
 
 
 def get(claim_id: str) -> Claim:
-    """Return the claim with this id; the error for an unknown id names the nearest ones."""
-    registry = _registry()
-    if claim_id in registry:
-        return registry[claim_id]
-    near = difflib.get_close_matches(claim_id, registry, n=3, cutoff=0.4)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml claims` lists all ids."
-    raise ValueError(f"there is no claim {claim_id!r}{hint}")
+    """Return the claim of the project's paper with this id."""
+    return read_own().get(claim_id)
 
 
 def uncovered_displays() -> list[int]:

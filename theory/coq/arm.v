@@ -86,7 +86,7 @@ Lemma Rabs_between x r : Rabs x <= r -> - r <= x <= r.
 Proof. by rewrite /Rabs; case: Rcase_abs; lra. Qed.
 
 (** Lemma A of docs/theorems.md: bounds of the loss on |t|, |s| <= r. *)
-Lemma loss_range theta r t s : 0 < theta < / 2 -> Rabs t <= r -> Rabs s <= r ->
+Theorem loss_range theta r t s : 0 < theta < / 2 -> Rabs t <= r -> Rabs s <= r ->
   loss_low theta r <= loss theta t s <= loss_high theta r.
 Proof.
 move=> Ht /Rabs_between Hr /Rabs_between Hs.

@@ -44,7 +44,7 @@ Let sb (a : arm) := @surr_bnd theta Lam kappa Htheta k0 a.
 (** The deviation of n rows at a level: M sqrt(ln(level) / 2n). *)
 Definition dev (n : nat) (level : R) : R := M * sqrt (ln level / (2 * INR n)).
 
-Lemma learned_exists (a : arm) n eps : 0 < eps ->
+Theorem learned_exists (a : arm) n eps : 0 < eps ->
   exists learned : {ffun 'I_n -> rows a} -> ball (gram_of a) Lam, forall s, emp (surr a) s (learned s) <= V s + eps.
 Proof.
 move=> e0; apply: (finite_choice (zero Lam0 a) (P := fun s f => emp (surr a) s f <= V s + eps)) => s.

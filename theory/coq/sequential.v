@@ -65,7 +65,7 @@ Qed.
 Variable fails : T -> bool.
 Definition failures (past : seq T) : nat := count fails past.
 Definition successes (past : seq T) : nat := count (fun x => ~~ fails x) past.
-(** moment S F is the mean of q^S (1 - q)^F over a mixing distribution of q; it has these two properties. *)
+(** moment S F is the mean of q^S (1 - q)^F over a mixing distribution of q; it has these three properties. *)
 Variable moment : nat -> nat -> R.
 Hypotheses (moment_ge0 : forall s f, 0 <= moment s f)
            (moment_split : forall s f, moment s f = moment s.+1 f + moment s f.+1) (moment_start : moment 0 0 = 1).

@@ -10,9 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from theory.claims import all_claims
-
-__all__ = ["missing_theorems", "read_library"]
+__all__ = ["read_library"]
 
 
 @cache
@@ -22,14 +20,9 @@ def read_library() -> dict[str, dict[str, Any]]:
     Returns
     -------
     dict
-        ``statement`` is what Coq prints for the compiled theorem, ``uses`` lists the theorems in its proof.
+        ``statement`` is what Coq prints for the compiled theorem, ``uses`` lists the theorems in its proof,
+        ``instance`` is a closed instance whose hypotheses are proved.
     """
     text = (files("theory") / "coq" / "library.json").read_text(encoding="utf-8")
     library: dict[str, dict[str, Any]] = json.loads(text)
     return library
-
-
-def missing_theorems() -> list[str]:
-    """Return the theorems that a claim names and the library lacks."""
-    named = {name for claim in all_claims() for name in (*claim.coq, *claim.corrected_coq)}
-    return sorted(named - read_library().keys())

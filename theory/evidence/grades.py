@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
-from theory.claims import Claim, get
+from theory.claims import Claim, get, read_own
 from theory.evidence.coq import read_library
 from theory.evidence.refutations import REFUTATIONS, Replay, replay
 from theory.verdicts import Verdict
@@ -56,10 +56,16 @@ def grade(claim: Claim, verdict: Verdict | None = None, corrected: Verdict | Non
     Parameters
     ----------
     claim : Claim
-        A claim that is not the registry's own object gets no credit for the registry's proofs.
+        A claim that is not the registry's own object gets no credit for the registry's proofs; one of another paper has
+        none.
     verdict, corrected : Verdict, optional
         Outcomes of the checks of the printed and the corrected statement; the recorded outcomes if not given.
     """
+    if claim.id not in read_own().claims:
+        # Another paper has no proofs here: the check alone decides.
+        agrees = verdict is None or verdict.outcome == claim.expected
+        printed = (Grade.EVIDENCE if agrees else None, verdict.sentence if verdict else "See its check.")
+        return Graded(*printed, *(_grade_proofs(corrected, (), "") if claim.repaired else ()))
     own = claim is get(claim.id)
     printed = _grade_printed(claim, verdict, own)
     if claim.repaired is None:

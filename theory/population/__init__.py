@@ -18,11 +18,9 @@ from theory.population.failure import (
 from theory.population.model import Alignment, Pairing, PopulationModel
 from theory.population.planning import (
     BudgetStep,
-    approximate_failure,
     chernoff,
     decompose_budget,
     large_deviation_rate,
-    planned_budget,
 )
 
 __all__ = [
@@ -33,7 +31,6 @@ __all__ = [
     "PopulationModel",
     "Rows",
     "Strategy",
-    "approximate_failure",
     "chernoff",
     "decompose_budget",
     "delta_fail_median",
@@ -41,7 +38,6 @@ __all__ = [
     "delta_fail_uniform",
     "large_deviation_rate",
     "median_at",
-    "planned_budget",
     "required_budget",
     "uniform_at",
 ]

@@ -289,14 +289,20 @@ class AffineEvents:
         return self._bound(self._grouping(rivals, n, order), n, order) if rivals else 0.0
 
     def _grouping(self, rivals: tuple[int, ...], n: int, order: int) -> tuple[tuple[int, ...], ...]:
-        """Return one group of all rivals, or one of each, whichever is better by the approximation at about this n."""
+        """Return one group of all rivals, or one of each, whichever is better by the approximation at about this n.
+
+        From 8 on it is made for the middle of the octave, so that it does not depend on which n was asked first.
+        """
         each: tuple[tuple[int, ...], ...] = tuple((i,) for i in rivals)
         if len(rivals) == 1 or self.pool.n_rows > _MAJORANT_ROWS:
             return each
-        key = (rivals, order, n.bit_length())
+        typical = n if n < 8 else 3 * 2 ** n.bit_length() // 4
+        key = (rivals, order, typical)
         if key not in self._groupings:
             options = ((rivals,), each)
-            self._groupings[key] = min(options, key=lambda groups: sum(self._estimate(g, n, order) for g in groups))
+            self._groupings[key] = min(
+                options, key=lambda groups: sum(self._estimate(g, typical, order) for g in groups)
+            )
         return self._groupings[key]
 
     def _estimate(self, group: tuple[int, ...], n: int, order: int) -> float:

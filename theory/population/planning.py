@@ -1,6 +1,4 @@
-"""Approximations that are no bounds: a normal planner, the large-deviation rate, and the budget decomposition.
-
-The planner uses normal tails with the exact mean and variance of the quadratic statistics.
+"""Approximations that are no bounds: the large-deviation rate, and the budget decomposition.
 
 By Sanov's theorem P[fail] = exp(-n I + o(n)) with I = min{KL(q || p) : some rival is at least as good as every best arm
 under q}. The set is not convex, so the rate here is the smallest that a search from several starts found: every
@@ -20,112 +18,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from theory import budgets, tighter
-from theory._bound import Strategy
-from theory.formulas import halving_schedule
 from theory.population._moments import Floats
 from theory.population.model import PopulationModel, require_level
 
 __all__ = [
     "BudgetStep",
-    "approximate_failure",
     "chernoff",
     "decompose_budget",
     "large_deviation_rate",
     "nearest_failure",
-    "planned_budget",
 ]
-
-
-class _NormalApproximation:
-    """Means and variances of the rivals' statistics for every n, and the correlations of their linear parts."""
-
-    def __init__(self, pool: PopulationModel) -> None:
-        pool.require_affine("the planner")
-        best = pool.best_arms[0]
-        a, b = pool.norms
-        y, p, plain = pool.labels, pool.p, pool.gram(best)
-        rows, numbers = [], []
-        for i in pool.rivals:
-            ratio = (a[best] + a[i]) / max(b[best] + b[i], 1e-12)
-            H = (pool.gram(i) - plain) * (np.multiply.outer(y, y) + ratio)
-            row = H @ p
-            h = float(p @ row)
-            z1 = float(p @ (row - h) ** 2)
-            z2 = float(p @ (H * H) @ p) - h * h - 2.0 * z1
-            numbers.append((h, float(p @ np.diagonal(H)), z1, max(z2, 0.0)))
-            rows.append(row - h)
-        self.h, self.d, self.z1, self.z2 = np.array(numbers).T
-        linear = np.array(rows)
-        size = np.sqrt(np.maximum((linear * p * linear).sum(axis=1), 1e-300))
-        self.correlation = np.clip((linear * p) @ linear.T / np.outer(size, size), -1.0, 1.0)
-
-    def scores(self, n: float) -> Floats:
-        """Return mean over standard deviation of every rival's statistic."""
-        mean = (1.0 - 1.0 / n) * self.h + self.d / n
-        return np.asarray(mean / np.sqrt(4.0 * self.z1 / n + 2.0 * self.z2 / n**2 + 1e-300))
-
-    def union(self, n: float) -> float:
-        """Approximate P[some rival beats the best arm] by Ditlevsen's bound, nearest rival first."""
-        z = np.sort(self.scores(n))[::-1]
-        order = np.argsort(-self.scores(n))
-        total = float(special.ndtr(z[0]))
-        for k in range(1, len(z)):
-            joint = _joint_probability(z[k], z[:k], self.correlation[order[k], order[:k]])
-            total += max(float(special.ndtr(z[k])) - float(joint.max()), 0.0)
-        return min(1.0, total)
-
-    def several(self, n: float, count: int) -> float:
-        """Approximate P[at least ``count`` rivals beat the best arm], as if stronger rivals always came first."""
-        z = np.sort(self.scores(n))[::-1]
-        return float(special.ndtr(z[count - 1])) if count <= len(z) else 0.0
-
-
-def approximate_failure(pool: PopulationModel, budget: int, strategy: Strategy = "uniform") -> float:
-    """Approximate the failure probability with same rows, drawn with replacement, accumulated (no bound)."""
-    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < pool.n_arms:
-        raise ValueError(f"budget must be a whole number, at least {pool.n_arms} (one row per arm), got {budget!r}")
-    return _failure(_normal(pool), pool.n_arms, int(budget), strategy)
-
-
-def planned_budget(pool: PopulationModel, delta: float, strategy: Strategy = "uniform") -> int:
-    """Return the budget at which the approximate failure probability reaches delta (no bound)."""
-    require_level(delta)
-    approximation, K = _normal(pool), pool.n_arms
-    unit = K if strategy == "uniform" else K * math.ceil(math.log2(K))
-
-    def reaches(n: int) -> bool:
-        return _failure(approximation, K, n * unit, strategy) <= delta
-
-    failure = "no budget is large enough: the gaps are too small to plan for"
-    return unit * budgets.smallest_budget(budgets.one_by_one(reaches), 2**40, failure)
-
-
-def _failure(approximation: _NormalApproximation, K: int, budget: int, strategy: str) -> float:
-    if strategy == "uniform":
-        return approximation.union(max(budget // K, 1))
-    if strategy != "median":
-        raise ValueError(f"strategy must be 'uniform' or 'median', got {strategy!r}")
-    schedule = halving_schedule(budget, K)
-    rounds = zip(schedule.accumulated.tolist(), schedule.kept.tolist(), strict=True)
-    return min(1.0, math.fsum(approximation.several(max(scored_rows, 1), kept) for scored_rows, kept in rounds))
-
-
-def _normal(pool: PopulationModel) -> _NormalApproximation:
-    return pool.cached("normal", lambda: _NormalApproximation(pool))
-
-
-def _joint_probability(x: float, y: Floats, rho: Floats) -> Floats:
-    """Return P[X <= x, Y <= y] for standard normal X, Y with correlation rho, by Owen's function."""
-    root = np.sqrt(np.maximum(1.0 - rho**2, 1e-16))
-    x = x if x != 0.0 else 1e-12
-    y = np.where(y != 0.0, y, 1e-12)
-    owen = special.owens_t(x, (y / x - rho) / root) + special.owens_t(y, (x / y - rho) / root)
-    apart = np.where((x * y < 0) | ((x * y == 0) & (x + y < 0)), 0.5, 0.0)
-    return np.asarray(np.clip(0.5 * (special.ndtr(x) + special.ndtr(y)) - owen - apart, 0.0, None))
-
 
 #: Eigenvectors of a rival's forms from which the search starts, in both directions, and steps of their iteration.
 _VECTORS, _POWER = 3, 30

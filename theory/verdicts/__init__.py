@@ -7,7 +7,6 @@ A bound on a failure probability is tested against ``failures`` out of ``trials`
   and it reports how large a violation it would have detected with 95 % probability.  A test without power
   is called undecided, not a success.
 * `judge_family` for many cells at once: ``alpha`` holds for the whole family.
-* `judge_agreement` for a probability that is known exactly: too few failures refute it as well as too many.
 * `log_evidence_below` for any number of trials: evidence that the rate is below a bound, valid at every stop.
 
 Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
@@ -16,15 +15,16 @@ Deterministic checks (identities, inequalities, exact probabilities) use the sam
 
 from theory.verdicts._counting import (
     POWER,
+    ROUNDING,
     clopper_pearson,
     critical_count,
     detectable_rate,
     judge,
-    judge_agreement,
     judge_family,
+    log_evidence_below,
     tail,
+    upper_limit,
 )
-from theory.verdicts._sequential import ROUNDING, log_evidence_below, upper_limit
 from theory.verdicts.verdict import (
     OUTCOMES,
     Evidence,
@@ -51,7 +51,6 @@ __all__ = [
     "critical_count",
     "detectable_rate",
     "judge",
-    "judge_agreement",
     "judge_exact",
     "judge_family",
     "log_evidence_below",

@@ -1,4 +1,15 @@
-"""Exact binomial tests of a bound, of a probability, and of a family of bounds."""
+r"""Exact binomial tests of a bound and of a family of bounds, and evidence that is valid whenever counting stops.
+
+The evidence is a bet that a probability is below a bound. For a rate q below the bound, a trial multiplies the evidence
+by q / bound after a failure and by (1 - q) / (1 - bound) after a success. If every trial fails with conditional
+probability p >= bound, the mean factor is at most
+
+.. math:: p \frac{q}{\text{bound}} + (1 - p) \frac{1 - q}{1 - \text{bound}} \le 1,
+
+because the left side falls with p and is 1 at p = bound. So the product, and every mixture over q < bound, is a
+nonnegative supermartingale that starts at 1. By Ville's inequality it ever reaches 1 / alpha with probability at most
+alpha (Theorem C6 of docs/theorems.md).
+"""
 
 from __future__ import annotations
 
@@ -68,51 +79,6 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
     sentence = sentence_of(outcome, failures, trials, bound, limits[1], alpha, detectable, factor)
     rate = failures / trials
     return Verdict(outcome, sentence, (), failures, trials, bound, rate, *limits, alpha, false_alarm, detectable)
-
-
-def judge_agreement(
-    failures: int, trials: int, probability: float, *, alpha: float = 1e-6, factor: float = 2.0
-) -> Verdict:
-    """Test a claimed exact failure probability against an observed count.
-
-    Refuted when a rate equal to ``probability`` would produce as many failures, or as few, with probability
-    at most ``alpha / 2`` each.  Consistent when a rate that differs by ``factor``, upwards or downwards, would
-    have been refuted with probability 95 %; undecided otherwise.  The factor is that of failures or successes,
-    whichever are the rarer, and ``detectable_factor`` is the smallest one in both directions.
-
-    Parameters
-    ----------
-    failures, trials, alpha, factor
-        See `judge`.
-    probability : float
-        The claimed probability, in [0, 1].
-    """
-    failures, trials = check_counts(failures, trials)
-    alpha, factor = check_options(alpha, factor)
-    probability = real("probability", probability)
-    if not 0 <= probability <= 1:
-        raise ValueError(f"probability must lie in [0, 1]; got {probability}.")
-    rarer = min(probability, 1 - probability)
-    count = failures if probability <= 0.5 else trials - failures
-    many = critical_count(trials, rarer, alpha / 2)
-    # Few of the rarer are many of the others.
-    few = critical_count(trials, 1 - rarer, alpha / 2)
-    false_alarm = tail(many, trials, rarer) + tail(few, trials, 1 - rarer)
-    above = detectable_rate(many, trials) / rarer if rarer > 0 else math.inf
-    below = 1 - detectable_rate(few, trials)
-    detectable = max(above, rarer / below if below > 0 else math.inf)
-    counts, claimed = show_counts(failures, trials), f"the probability {show_rate(probability)}"
-    if count >= many or trials - count >= few:
-        outcome: Outcome = "refuted"
-        sentence = f"{counts} {verb('refute', failures)} {claimed}, under which such counts are rarer than {alpha:.0e}."
-    elif detectable <= factor:
-        outcome = "consistent"
-        sentence = f"{counts} {verb('agree', failures)} with {claimed}, up to a factor of {detectable:.3g}."
-    else:
-        outcome = "undecided"
-        sentence = f"{counts} {verb('do', failures)} not decide {claimed}: a factor of {factor:.3g} can be overlooked."
-    limits, rate = clopper_pearson(failures, trials, alpha / 2), failures / trials
-    return Verdict(outcome, sentence, (), failures, trials, probability, rate, *limits, alpha, false_alarm, detectable)
 
 
 def judge_family(cells: Iterable[Cell], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
@@ -280,3 +246,60 @@ def _overlooked(trials: int, bound: float, detectable: float | None, factor: flo
         f"only a violation by the factor {detectable:.3g} or more, not {factor:.3g}, "
         f"would have been seen with probability 95 %"
     )
+
+
+#: More than the rounding of a logarithm of the evidence; what is certified must exceed its threshold by this much.
+ROUNDING = 1e-6
+
+
+def log_evidence_below(failures: int, trials: int, bound: float) -> float:
+    """Return the log of the evidence that the failure probability is below a bound.
+
+    The mixture over q is Jeffreys' distribution Beta(1/2, 1/2), restricted to q < bound.
+
+    Parameters
+    ----------
+    failures, trials : int
+        Trials so far, and how many of them failed.
+    bound : float
+        The bound, in (0, 1).
+    """
+    failures, trials = check_counts(failures, trials)
+    bound = _check_rate(bound)
+    successes = trials - failures
+    share = special.betainc(failures + 0.5, successes + 0.5, bound)
+    if share <= 0.0:
+        return -math.inf
+    mixed = special.betaln(failures + 0.5, successes + 0.5) + math.log(share)
+    start = special.betaln(0.5, 0.5) + math.log(special.betainc(0.5, 0.5, bound))
+    return float(mixed - start - failures * math.log(bound) - successes * math.log1p(-bound))
+
+
+def upper_limit(failures: int, trials: int, alpha: float) -> float:
+    """Return a limit that a failure probability exceeds with probability at most alpha, at every stop.
+
+    From (failures + 1) / trials on, the evidence rises with the bound: its slope there is at least
+    1 / (bound (1 - bound)) - 1 / (2 bound sqrt(1 - bound)) >= 0. So all bounds above the limit have enough of it.
+
+    Parameters
+    ----------
+    failures, trials : int
+        Trials so far, and how many of them failed.
+    alpha : float
+        Probability of error, in (0, 1).
+    """
+    failures, trials = check_counts(failures, trials)
+    needed = -math.log(_check_rate(alpha)) + ROUNDING
+    low, high = min((failures + 1) / trials, 1.0), 1.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        enough = middle < 1.0 and log_evidence_below(failures, trials, middle) >= needed
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _check_rate(bound: float) -> float:
+    bound = real("bound", bound)
+    if not 0.0 < bound < 1.0:
+        raise ValueError(f"bound must lie in (0, 1); got {bound}.")
+    return float(bound)

@@ -36,8 +36,12 @@ class EnumeratedTies(TieBreaker):
 
     def pick_lowest(self, values: FloatArray) -> IntArray:
         """Return the arm with the lowest value of every outcome."""
+        return self.pick_several(values, 1)[:, 0]
+
+    def pick_several(self, values: FloatArray, number: int) -> IntArray:
+        """Return the arms with the lowest values of every outcome, best first."""
         order, group = group_equal(Scores(values, values, values))
-        return self.order(order, group, 1)[:, 0]
+        return self.order(order, group, number)[:, :number]
 
     def pick_highest(self, values: FloatArray) -> IntArray:
         """Return the arm with the highest value of every outcome."""

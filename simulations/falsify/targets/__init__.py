@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from functools import cache
 
 from simulations.falsify._target import Target
@@ -10,14 +11,12 @@ from simulations.falsify._target import Target
 
 @cache
 def all_targets() -> tuple[Target, ...]:
-    """Return every target; those measured by trials last, as they cost the most."""
-    from simulations.falsify.targets import _by_trials as by_trials
+    """Return every target of the project's paper."""
     from simulations.falsify.targets import _definitions as definitions
-    from simulations.falsify.targets import _lemma_4 as lemma_4
     from simulations.falsify.targets import _regrets as regrets
     from simulations.falsify.targets import _selection as selection
 
-    modules = (definitions, selection, lemma_4, regrets, by_trials)
+    modules = (definitions, selection, regrets)
     targets = [target for module in modules for target in module.targets()]
     ids = [target.id for target in targets]
     if len(set(ids)) != len(ids):
@@ -25,15 +24,20 @@ def all_targets() -> tuple[Target, ...]:
     return tuple(targets)
 
 
-def get(id: str) -> Target:
+def find_target(id: str, targets: Sequence[Target]) -> Target:
     """Return the target of an id; other ids raise a ValueError with suggestions."""
-    targets = {target.id: target for target in all_targets()}
-    if id in targets:
-        return targets[id]
-    from theory.claims import all_claims
+    known = {target.id: target for target in targets}
+    if id in known:
+        return known[id]
+    from theory.claims import read_own
 
-    if id in {claim.id for claim in all_claims()}:
+    if id in read_own().claims:
         raise ValueError(f"claim {id!r} has no search space; `exml claims {id}` checks it on its own instances")
-    near = difflib.get_close_matches(id, targets, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(id, known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml falsify --list` names all"
     raise ValueError(f"there is no claim or bound named {id!r} to search{hint}")
+
+
+def get(id: str) -> Target:
+    """Return the target of the project's paper with this id."""
+    return find_target(id, all_targets())

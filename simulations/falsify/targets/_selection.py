@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from simulations.falsify._distributions import (
-    compute_sums,
-    log_beaten,
-    log_median_failure,
-    log_sum,
-    log_uniform_failure,
-    sample_distribution,
-)
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.engine import Sampling, build_pool
+from exml_sim.strategies import MedianElimination, UniformAllocation
+from simulations._finite_support import atom_pool, ball_score
+from simulations.falsify._distributions import log_beaten, log_median_failure, log_uniform_failure
 from simulations.falsify._spaces import PoolInstance, PoolSpace
-from simulations.falsify._target import Measured, Target, exact_log, judge_measured, log, unmet
-from theory import BoundProblem, corrected, exact, paper, tighter
+from simulations.falsify._target import Measured, Target, build_exact_target, exact_log, log, unmet
+from theory import BoundProblem, corrected, exact, paper, tighter, verdicts
 from theory.corrected import Rows
-from theory.exact import compositions
 from theory.paper import Strategy
 from theory.population import Effort, PopulationModel, delta_fail_median, delta_fail_uniform
-from theory.verdicts import Verdict
+from theory.verdicts import Verdict, judge
 
 F = Fraction
 LogBound = Callable[[PoolInstance], float]
@@ -42,12 +38,8 @@ PAIR = PoolSpace(arms=(2, 2), atoms=(2, 4), budget=(4, 3000), states=20_000)
 DISTINCT = PoolSpace(arms=(2, 4), atoms=(2, 4), budget=(4, 240), states=20_000)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """How a failure probability is computed: fast for the search, by `theory.exact` for the confirmation."""
-
-    fast: LogFailure
-    slow: LogFailure
+#: How a failure probability is computed: fast for the search, by `theory.exact` for the confirmation.
+Failure = tuple[LogFailure, LogFailure]
 
 
 def parameters(instance: PoolInstance) -> tuple[float, float, float]:
@@ -67,23 +59,16 @@ def build_target(
 ) -> Target:
     """P(no good arm is selected) <= bound; good is the first arm only, or every best arm."""
 
-    def side(which: LogFailure) -> Callable[[PoolInstance], Measured]:
+    def side(failure: LogFailure) -> Callable[[PoolInstance], Measured]:
         def measured(instance: PoolInstance) -> Measured:
             log_bound, missed = premises(instance, bound)
             if missed:
                 return unmet(missed)
-            return Measured(which(instance, (0,) if first else instance.best), log_bound)
+            return Measured(failure(instance, (0,) if first else instance.best), log_bound)
 
         return measured
 
-    fast, slow = side(failure.fast), side(failure.slow)
-
-    def confirm(instance: PoolInstance, seed: int) -> Verdict:
-        return judge_measured(
-            slow(instance), how="theory.exact, in fractions" if in_fractions(instance) else "theory.exact"
-        )
-
-    return Target(id, says, space, lambda instance, seed: fast(instance), confirm, holds)
+    return build_exact_target(id, says, space, side(failure[0]), side(failure[1]), "theory.exact", holds)
 
 
 def premises(instance: PoolInstance, bound: LogBound) -> tuple[float, float]:
@@ -105,18 +90,22 @@ def in_fractions(instance: PoolInstance) -> bool:
     )
 
 
-def _slow_uniform(instance: PoolInstance, good: tuple[int, ...]) -> float:
-    selection = exact.uniform_selection(instance.pool, instance.budget, exact=in_fractions(instance))
+def _log_missed(selection: Sequence[Any], good: tuple[int, ...]) -> float:
     return exact_log(sum((p for arm, p in enumerate(selection) if arm not in good), F(0)))
 
 
+def slow_uniform(instance: PoolInstance, good: tuple[int, ...]) -> float:
+    """Return the log-probability that uniform allocation fails, by `theory.exact`."""
+    return _log_missed(exact.uniform_selection(instance.pool, instance.budget, exact=in_fractions(instance)), good)
+
+
 def slow_median(*, accumulate: bool, floats: bool = False) -> LogFailure:
-    """Failure of median elimination by `theory.exact`."""
+    """Build the log-probability that median elimination fails, by `theory.exact`."""
 
     def failure(instance: PoolInstance, good: tuple[int, ...]) -> float:
         small = instance.budget <= 240 and not floats
         selection = exact.median_selection(instance.pool, instance.budget, accumulate=accumulate, exact=small)
-        return exact_log(sum((p for arm, p in enumerate(selection) if arm not in good), F(0)))
+        return _log_missed(selection, good)
 
     return failure
 
@@ -125,17 +114,12 @@ def _distinct(fractions: bool) -> LogFailure:
     """Uniform allocation on rows drawn without replacement from sum(weights) rows."""
 
     def failure(instance: PoolInstance, good: tuple[int, ...]) -> float:
-        selection = exact.uniform_selection(
-            instance.pool, instance.budget, population=sum(instance.weights), exact=fractions
+        rows = sum(instance.weights)
+        return _log_missed(
+            exact.uniform_selection(instance.pool, instance.budget, population=rows, exact=fractions), good
         )
-        return exact_log(sum((p for arm, p in enumerate(selection) if arm not in good), F(0)))
 
     return failure
-
-
-def distinct() -> Failure:
-    """Failure of uniform allocation on rows drawn without replacement."""
-    return Failure(_distinct(False), _distinct(True))
 
 
 def _pair(ties: bool) -> Failure:
@@ -145,7 +129,7 @@ def _pair(ties: bool) -> Failure:
         selection = exact.uniform_selection(swapped.pool, instance.budget, exact=in_fractions(instance))
         return exact_log(selection[0 if ties else 1])
 
-    return Failure(lambda instance, good: log_beaten(instance, instance.rows, ties=ties), slow)
+    return (lambda instance, good: log_beaten(instance, instance.rows, ties=ties)), slow
 
 
 def point_of(instance: PoolInstance, **known: Any) -> BoundProblem:
@@ -191,64 +175,58 @@ def _without_replacement(instance: PoolInstance) -> float:
     return float(point_of(instance, population=rows).bound("tighter", "uniform", instance.budget, log=True))
 
 
-UNIFORM_FAILURE = Failure(log_uniform_failure, _slow_uniform)
-_FRESH = Failure(log_median_failure, slow_median(accumulate=False))
-ACCUMULATED = Failure(slow_median(accumulate=True, floats=True), slow_median(accumulate=True))
+UNIFORM_FAILURE: Failure = (log_uniform_failure, slow_uniform)
+_FRESH: Failure = (log_median_failure, slow_median(accumulate=False))
+ACCUMULATED: Failure = (slow_median(accumulate=True, floats=True), slow_median(accumulate=True))
+DISTINCT_FAILURE: Failure = (_distinct(False), _distinct(True))
 _MISSES = "P(the selected arm is not the first, a best one) <= the printed bound"
 LEAVES = "P(the selected arm is not a best one) <= the bound"
 _WINS = "P(the second arm scores better than the first, on shared rows) <= the printed bound"
 _BEATS = "P(the second arm scores at least as well as the first, on shared rows) <= the bound"
 
 
-def _me_fails_more() -> Target:
+def _fails_more(instance: PoolInstance, uniform: LogFailure, median: LogFailure) -> Measured:
     """P(uniform allocation fails) <= P(median elimination fails) at the same budget."""
-
-    def measured(instance: PoolInstance, uniform: LogFailure, median: LogFailure) -> Measured:
-        if instance.gap <= 0:
-            return unmet(1.0)
-        return Measured(uniform(instance, instance.best), median(instance, instance.best))
-
-    def confirm(instance: PoolInstance, seed: int) -> Verdict:
-        slow = measured(instance, _slow_uniform, slow_median(accumulate=True))
-        return judge_measured(slow, how="theory.exact, in fractions", probability=False)
-
-    return Target(
-        "me-fails-more",
-        "P(uniform allocation misses the best arms) <= P(median elimination misses them), equal budgets",
-        HALVING,
-        lambda instance, seed: measured(instance, log_uniform_failure, ACCUMULATED.fast),
-        confirm,
-        holds=False,
-        probability=False,
-    )
+    if instance.gap <= 0:
+        return unmet(1.0)
+    return Measured(uniform(instance, instance.best), median(instance, instance.best))
 
 
-def _launch_is_a_limit() -> Target:
+def _below_launch(instance: PoolInstance, uniform: LogFailure) -> Measured:
     """Five per cent <= P(uniform allocation fails) below the launch budget of Lemma 1."""
+    if instance.gap <= 0:
+        return unmet(10.0)
+    ratio = float(instance.kappa_lambda / instance.gap) * float((1 - instance.theta) / (1 - 2 * instance.theta))
+    launch_rows = 16 * ratio**2
+    if instance.rows > launch_rows:
+        return unmet(math.log(instance.rows / launch_rows))
+    return Measured(math.log(0.05), uniform(instance, instance.best))
 
-    def measured(instance: PoolInstance, uniform: LogFailure) -> Measured:
-        if instance.gap <= 0:
-            return unmet(10.0)
-        launch_rows = (
-            16
-            * (float(instance.kappa_lambda / instance.gap) * float((1 - instance.theta) / (1 - 2 * instance.theta)))
-            ** 2
-        )
-        if instance.rows > launch_rows:
-            return unmet(math.log(instance.rows / launch_rows))
-        return Measured(math.log(0.05), uniform(instance, instance.best))
 
-    return Target(
-        "remark-5-launch-budget",
-        "0.05 <= P(uniform allocation misses the best arms) below the launch budget of Lemma 1",
-        PoolSpace(arms=(2, 6), atoms=(2, 4), budget=(4, 600), states=20_000),
-        lambda instance, seed: measured(instance, log_uniform_failure),
-        lambda instance, seed: judge_measured(
-            measured(instance, _slow_uniform), how="theory.exact, in fractions", probability=False
+def _remark_targets() -> list[Target]:
+    how = "theory.exact, in fractions"
+    return [
+        build_exact_target(
+            "me-fails-more",
+            "P(uniform allocation misses the best arms) <= P(median elimination misses them), equal budgets",
+            HALVING,
+            lambda instance: _fails_more(instance, log_uniform_failure, ACCUMULATED[0]),
+            lambda instance: _fails_more(instance, slow_uniform, ACCUMULATED[1]),
+            how,
+            False,
+            probability=False,
         ),
-        holds=False,
-        probability=False,
-    )
+        build_exact_target(
+            "remark-5-launch-budget",
+            "0.05 <= P(uniform allocation misses the best arms) below the launch budget of Lemma 1",
+            PoolSpace(arms=(2, 6), atoms=(2, 4), budget=(4, 600), states=20_000),
+            lambda instance: _below_launch(instance, log_uniform_failure),
+            lambda instance: _below_launch(instance, slow_uniform),
+            how,
+            False,
+            probability=False,
+        ),
+    ]
 
 
 #: Budgets at which these bounds begin to speak; the older ones are vacuous there.
@@ -287,92 +265,70 @@ def _known_distinct(instance: PoolInstance) -> float:
     return log(delta_fail_uniform(to_population_model(instance, rows=True), instance.budget, replacement=False))
 
 
-# The penalised score of Eq. 3 has a closed form where C_h = C_g = C is so large that the minimiser stays in the affine
-# regime. With one feature per arm, S_i = 1 - ((mean y Phi_i)^2 + (mean Phi_i)^2) / (16 C). With P and N the sums of the
-# feature over positive and negative rows, the bracket is 2 (P^2 + N^2) / n^2, so whole numbers order the arms.
+# Pools with too many kinds of rows to enumerate are measured by trials of the engine. The search runs few trials per
+# instance, all with its own seed. A violation only counts if fresh trials with the confirmation seed refute the claim,
+# at a false-alarm rate of 1e-6 for the whole search: the largest of many noisy rates is a lucky one.
+
+#: A search makes at most `MAX_CONFIRMATIONS` = 10 confirmations of two instances each: 1e-6 in all.
+ALPHA = 5e-8
+SEARCH_TRIALS = 300
+CONFIRMATION_TRIALS = 10_000
+
+MANY_ROWS = PoolSpace(arms=(2, 8), atoms=(3, 10), budget=(16, 600), states=10**300, median=True)
 
 
-def compute_penalty(instance: PoolInstance) -> Fraction:
-    """C such that |h| / 2 + (b + 1/2) |g| = fill (1 - theta) at most, with |h|, |g| <= kappa^2 / (4 C): affine."""
-    slope = instance.theta / (1 - 2 * instance.theta)
-    return instance.kappa**2 * (F(1, 8) + (slope + F(1, 2)) / 4) / (instance.fill * (1 - instance.theta))
+@lru_cache(maxsize=16)
+def feature_pool(instance: PoolInstance) -> FeaturePool:
+    """The instance as a pool of the engine."""
+    pool = build_pool(atom_pool(instance.pool, copies=instance.weights), ball_score(instance.pool), Sampling())
+    assert isinstance(pool, FeaturePool)
+    return pool
 
 
-def penalised_gaps(instance: PoolInstance) -> tuple[Fraction, ...]:
-    """How much larger the objective of every arm is than the smallest, on all rows."""
-    total = sum(instance.weights)
-    strength = [F(value, total**2) for value in _strengths(instance, instance.weights)]
-    return tuple((max(strength) - value) / (16 * compute_penalty(instance)) for value in strength)
+def run_failures(
+    instance: PoolInstance, strategy: Any, trials: int, seed: int
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which trials select none of the best arms."""
+    pool = feature_pool(instance)
+    selected = pool.explore_many(strategy, instance.budget, trials, seed=seed).selected[:, 0]
+    return ~np.isin(selected, pool.best_arms())
 
 
-def log_penalised_bound(instance: PoolInstance) -> float:
-    """Theorem 8 summed over the arms that are not best, with the smallest gap."""
-    rivals = [gap for gap in penalised_gaps(instance) if gap > 0]
-    C, kappa, theta = float(compute_penalty(instance)), float(instance.kappa), float(instance.theta)
-    bound = partial(tighter.delta_fail_uniform_regularised, C_h=C, C_g=C, strict=False, log=True)
-    # The bound counts K - 1 rivals: best arms that tie are none.
-    arms = len(rivals) + 1
-    return float(bound(instance.rows * arms, arms, float(min(rivals)), theta, kappa))
+def _compare(instance: PoolInstance, trials: int, seed: int) -> tuple[int, int]:
+    """Trials in which only uniform allocation fails, and in which only median elimination does."""
+    uniform, median = (
+        run_failures(instance, strategy, trials, seed)
+        for strategy in (UniformAllocation(ties="lowest"), MedianElimination(ties="lowest"))
+    )
+    return int((uniform & ~median).sum()), int((median & ~uniform).sum())
 
 
-def log_penalised_failure(instance: PoolInstance) -> float:
-    """log P(some other arm scores at least as well as every best one), by floats."""
-    counts, logs = sample_distribution(instance, instance.rows)
-    strength = np.square(compute_sums(instance, counts)).sum(axis=2)
-    best = np.array([gap == 0 for gap in penalised_gaps(instance)])
-    return log_sum(logs[strength[:, ~best].max(axis=1) >= strength[:, best].max(axis=1)])
+def _build_trials_target() -> Target:
+    """On trials where exactly one of the two fails, it is uniform allocation in at most half of them."""
 
+    def measure(instance: PoolInstance, seed: int) -> Measured:
+        if not (feature_pool(instance).gaps > 0).any():
+            return unmet(1.0)
+        only_uniform, only_median = _compare(instance, SEARCH_TRIALS, seed)
+        both = only_uniform + only_median
+        # One pseudo-trial on each side keeps small counts from giving large ratios.
+        return Measured(log((only_uniform + 1) / (both + 2)), math.log(0.5))
 
-def slow_log_penalised_failure(instance: PoolInstance) -> float:
-    """The same in fractions, one sample after the other."""
-    best = {arm for arm, gap in enumerate(penalised_gaps(instance)) if gap == 0}
-    total, probability = sum(instance.weights), F(0)
-    for counts in compositions(instance.rows, len(instance.weights)).tolist():
-        strength = _strengths(instance, counts)
-        top = max(strength[arm] for arm in best)
-        if any(strength[arm] >= top for arm in range(instance.arms) if arm not in best):
-            ways = math.factorial(instance.rows)
-            for count in counts:
-                ways //= math.factorial(count)
-            probability += ways * math.prod(
-                weight**count for weight, count in zip(instance.weights, counts, strict=True)
-            )
-    return exact_log(probability / F(total) ** instance.rows)
+    def confirm(instance: PoolInstance, seed: int) -> Verdict:
+        only_uniform, only_median = _compare(instance, CONFIRMATION_TRIALS, seed)
+        if only_uniform + only_median == 0:
+            return verdicts.undecided(f"Both strategies fail together in all of {CONFIRMATION_TRIALS} trials.")
+        return judge(only_uniform, only_uniform + only_median, 0.5, alpha=ALPHA)
 
-
-def _strengths(instance: PoolInstance, counts: tuple[int, ...] | list[int]) -> list[int]:
-    """(sum y Phi)^2 + (sum Phi)^2 of every arm."""
-    rows = list(zip(counts, instance.labels, strict=True))
-    strengths = []
-    for arm in instance.features:
-        signed = sum(count * label * value for (count, label), value in zip(rows, arm, strict=True))
-        plain = sum(count * value for (count, _), value in zip(rows, arm, strict=True))
-        strengths.append(signed**2 + plain**2)
-    return strengths
-
-
-def _measure_penalised(instance: PoolInstance, *, slow: bool) -> Measured:
-    if not any(penalised_gaps(instance)):
-        return unmet(1e3)
-    bound = log_penalised_bound(instance)
-    if math.isnan(bound):
-        return unmet(math.log1p(1 / max(instance.rows, 1)))
-    return Measured(slow_log_penalised_failure(instance) if slow else log_penalised_failure(instance), bound)
-
-
-def _confirm_penalised(instance: PoolInstance, seed: int) -> Verdict:
-    slow = in_fractions(instance)
-    return judge_measured(_measure_penalised(instance, slow=slow), how="in fractions" if slow else "in floats")
-
-
-def _log_failure_target() -> Target:
     return Target(
-        "tighter.delta_fail_uniform_regularised",
-        "P(uniform allocation by the score of Eq. 3 selects no best arm, ties lost) <= the bound",
-        UNIFORM,
-        lambda instance, seed: _measure_penalised(instance, slow=False),
-        _confirm_penalised,
-        holds=True,
+        "me-fails-more/trials",
+        "of the trials in which one strategy fails and the other does not, uniform allocation fails in at most half",
+        MANY_ROWS,
+        measure,
+        confirm,
+        holds=False,
+        sampled=True,
+        probability=False,
     )
 
 
@@ -390,12 +346,12 @@ def targets() -> list[Target]:
         ("corrected.delta_fail_median", HALVING, ACCUMULATED, _by("corrected", "median")),
         ("tighter.delta_fail_uniform", UNIFORM, UNIFORM_FAILURE, _by("tighter", "uniform")),
         ("tighter.delta_fail_uniform/gaps", UNIFORM, UNIFORM_FAILURE, _by("tighter", "uniform", gaps=True)),
-        ("tighter.delta_fail_uniform/distinct", DISTINCT, distinct(), _without_replacement),
+        ("tighter.delta_fail_uniform/distinct", DISTINCT, DISTINCT_FAILURE, _without_replacement),
         ("tighter.delta_fail_median/fresh", MEDIAN, _FRESH, _by("tighter", "median", rows="fresh")),
         ("tighter.delta_fail_median", HALVING, ACCUMULATED, _by("tighter", "median")),
         ("tighter.delta_fail_median/gaps", HALVING, ACCUMULATED, _by("tighter", "median", gaps=True)),
         ("pool.delta_fail_median/sharp", KNOWN_HALVING, ACCUMULATED, _known_median),
-        ("pool.delta_fail_uniform/distinct", DISTINCT, distinct(), _known_distinct),
+        ("pool.delta_fail_uniform/distinct", DISTINCT, DISTINCT_FAILURE, _known_distinct),
     ]
     return [
         build_target("lemma-1-i", _MISSES, UNIFORM, UNIFORM_FAILURE, paper_ua, False, first=True),
@@ -404,9 +360,8 @@ def targets() -> list[Target]:
         *(build_target(id, LEAVES, space, failure, bound) for id, space, failure, bound in cases),
         *(build_target(id, _BEATS, PAIR, _pair(ties=True), bound) for id, bound in pairwise),
         build_target("tighter.lemma_4_variance", _BEATS, PAIR, _pair(ties=True), _by_variance),
-        _me_fails_more(),
-        _launch_is_a_limit(),
+        *_remark_targets(),
         _known_uniform("quick"),
         _known_uniform("sharp"),
-        _log_failure_target(),
+        _build_trials_target(),
     ]

@@ -97,13 +97,14 @@ exml.chart = (() => {
 
     function drawSeries(series) {
       const x = across(series);
-      const group = make("g", { class: `c${series.colour % COLOURS}`, "data-colour": series.colour, "data-dash": series.dash });
+      const group = make("g", { class: series.colour === null ? "plain" : `c${series.colour % COLOURS}`, "data-colour": series.colour, "data-dash": series.dash });
       const seen = series.points.filter((point) => !point[4]);
-      if (series.dash === 0)
+      const kind = chart.styles[series.dash];
+      if (kind === "d0")
         for (const [at, , low, high] of seen) if (low !== null) group.append(make("path", { class: "whisker", d: `M${x(at)},${y(low)}V${y(high)}` }));
-      const isStar = series.dash === chart.star;
-      if (!isStar) group.append(make("path", { class: `curve d${Math.min(series.dash, 6)}`, d: seen.length ? path(seen.map(([at, rate]) => [x(at), y(rate)])) : "" }));
-      if (series.dash !== 0 && !isStar) return group;
+      const isStar = kind === "star";
+      if (!isStar) group.append(make("path", { class: `curve ${kind}`, d: seen.length ? path(seen.map(([at, rate]) => [x(at), y(rate)])) : "" }));
+      if (kind !== "d0" && !isStar) return group;
       series.points.forEach(([at, rate, , , isLimit], i) => {
         const node = make("path", { class: isLimit ? "mark limit" : "mark", d: isStar ? STAR : isLimit ? LIMIT : MARKS[series.colour % MARKS.length], transform: `translate(${x(at)},${y(rate)})`,
           role: "img", tabindex: -1, "aria-label": lines(series, i).join("; ") });
@@ -113,7 +114,7 @@ exml.chart = (() => {
       return group;
     }
 
-    const lines = (series, i) => [`${chart.colours[series.colour]}, ${view.x.label.replace(/ \(.*/, "")} ${formatTick(series.points[i][0])}`, ...(series.texts ? series.texts[i] : [])];
+    const lines = (series, i) => [`${series.colour === null ? "" : `${chart.colours[series.colour]}, `}${view.x.label.replace(/ \(.*/, "")} ${formatTick(series.points[i][0])}`, ...(series.texts ? series.texts[i] : [])];
 
     function showTip(words, left, top) {
       tip.replaceChildren(...words.map((text) => make("p", {}, text)));
@@ -252,12 +253,12 @@ exml.chart = (() => {
       reset();
     }
 
-    /** Another pool has other strategies or bounds. */
+    /** Another pool has other strategies or bounds; the template has the same legend. */
     function rebuildLegend() {
       const entry = (kind, i, name, picture) => make("li", { [`data-${kind}`]: i }, picture, make("span", {}, name));
       const mark = (i) => make("svg", { class: `key c${i % COLOURS}`, "aria-hidden": "true", width: 14, height: 14, viewBox: "-7 -7 14 14" }, make("path", { class: "mark", d: MARKS[i % MARKS.length] }));
-      const line = (i) => (i === chart.star ? make("svg", { class: "key plain", "aria-hidden": "true", width: 16, height: 16, viewBox: "-8 -8 16 16" }, make("path", { class: "mark", d: STAR }))
-        : make("svg", { class: "key plain", "aria-hidden": "true", width: 30, height: 14 }, make("path", { class: `curve d${Math.min(i, 6)}`, d: "M0,7H30" })));
+      const line = (i) => (chart.styles[i] === "star" ? make("svg", { class: "key plain", "aria-hidden": "true", width: 16, height: 16, viewBox: "-8 -8 16 16" }, make("path", { class: "mark", d: STAR }))
+        : make("svg", { class: "key plain", "aria-hidden": "true", width: 30, height: 14 }, make("path", { class: `curve ${chart.styles[i]}`, d: "M0,7H30" })));
       figure.querySelector(".legend").replaceChildren(...chart.colours.map((name, i) => entry("colour", i, name, mark(i))),
         ...(chart.dashes.length > 1 ? chart.dashes.map((name, i) => entry("dash", i, name, line(i))) : []));
     }
@@ -288,7 +289,7 @@ exml.saveCsv = (rows, name) => {
 exml.download = (kind, svg, chart) => {
   if (kind === "CSV") {
     const rows = chart.series.flatMap((series) => series.points.map(([x, y, low, high, isLimit]) =>
-      [chart.colours[series.colour], chart.dashes[series.dash], x, y, low ?? "", high ?? "", isLimit ? 1 : 0]));
+      [series.colour === null ? "all" : chart.colours[series.colour], chart.dashes[series.dash], x, y, low ?? "", high ?? "", isLimit ? 1 : 0]));
     exml.saveCsv([["series", "quantity", "x", "y", "lower", "upper", "upper_limit_only"], ...rows], "chart.csv");
     return;
   }

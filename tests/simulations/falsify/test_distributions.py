@@ -13,7 +13,7 @@ from exml_sim.engine.study import Study
 from simulations.falsify import _distributions as distributions
 from simulations.falsify._spaces import PoolInstance, PoolSpace
 from simulations.falsify.targets import _regrets as regrets
-from simulations.falsify.targets._lemma_4 import _grid_score, exchangeable_score
+from simulations.falsify.targets._definitions import _grid_score, exchangeable_score
 from simulations.falsify.targets._selection import slow_median
 from tests.simulations.falsify.draws import draw
 from theory import exact, paper

@@ -10,8 +10,7 @@ from simulations.falsify._spaces import Numbers, PoolInstance, PoolSpace, axis, 
 from simulations.falsify._target import LOG_ZERO, Measured, Target, format_log, judge_measured, unmet
 from simulations.falsify.search import MAX_CONFIRMATIONS, Limits, confirm, derive_seeds, search
 from simulations.falsify.targets import all_targets, get
-from simulations.falsify.targets._by_trials import MANY_ROWS, build_rate_target, run_failures
-from simulations.falsify.targets._selection import UNIFORM, UNIFORM_FAILURE, _by, build_target
+from simulations.falsify.targets._selection import UNIFORM, UNIFORM_FAILURE, _by, build_target, run_failures
 from tests.simulations.falsify.draws import draw
 from theory import tighter, verdicts
 
@@ -34,19 +33,6 @@ def test_a_planted_wrong_bound_is_found_quickly():
     outcome = search(planted, limits=Limits(evaluations=600))
     assert outcome.violated
     assert outcome.evaluations < 600
-
-
-def test_a_planted_wrong_bound_is_found_by_trials():
-    """A bound of a hundredth of Theorem 3's, refuted by fresh trials at 1e-6."""
-
-    def hundredth(point, pool):
-        gap, theta, r = pool.gap, float(point.theta), float(point.kappa_lambda)
-        options = {"best_count": len(pool.best_arms()), "strict": False}
-        return float(tighter.delta_fail_uniform(point.budget, point.arms, gap, theta, r, **options)) / 100
-
-    outcome = search(build_rate_target("planted", hundredth, False, MANY_ROWS), limits=Limits(evaluations=200))
-    assert outcome.violated
-    assert outcome.verdict.alpha <= 1e-6
 
 
 @pytest.mark.parametrize("claim", ["tighter.delta_fail_uniform", "corrected.lemma_4", "eq-4-value/repaired"])
@@ -185,6 +171,18 @@ def test_confirmation_uses_other_means_than_the_search():
     violating = sorted((pool for pool in pools if broken.measure(pool, 0).violates), key=lambda pool: pool.rows)
     assert violating
     assert all(confirm(broken, pool, 0).outcome != "refuted" for pool in violating[:5])
+
+
+def test_a_wrong_variance_form_is_refuted(monkeypatch):
+    """Theorem 7 with sixteen times the rows."""
+    target, right = get("tighter.lemma_4_variance"), tighter.lemma_4_variance
+    small = (dataclasses.replace(pool, budget=min(pool.budget, 80)) for pool in draw(target.space, 600))
+    instances = [pool for pool in dict.fromkeys(small) if target.measure(pool, 0).admissible][-12:]
+    assert all(target.measure(one, 0).excess <= 0 for one in instances)
+    monkeypatch.setattr(tighter, "lemma_4_variance", lambda n, *rest, **options: right(16 * n, *rest, **options))
+    worst = max(instances, key=lambda one: target.measure(one, 0).excess)
+    assert target.measure(worst, 0).excess > math.log(10)
+    assert target.confirm(worst, 0).outcome == "refuted"
 
 
 def test_bad_input_is_refused_in_one_line():

@@ -121,6 +121,7 @@ def test_style_files_and_bad_settings(capsys: pytest.CaptureFixture[str], tmp_pa
         (["--label", "ucb=UCB"], "there is no strategy 'ucb'"),
         (["--figure", "allocation", "--no-bounds"], "do not go with the figure allocation"),
         (["--figure", "nothing"], "figure must be one of"),
+        (["--font", "No Such Font"], "is not installed; give serif"),
     ):
         code, _, error = call(capsys, "plot", str(store), *options)
         assert code == 2
@@ -134,3 +135,21 @@ def test_one_strategy_has_no_rank() -> None:
         pytest.raises(ValueError, match="at least two strategies"),
     ):
         list(profiles.figures(result))
+
+
+@pytest.mark.parametrize("figure", ["failure_rate", "regret", "profiles", "allocation"])
+@pytest.mark.parametrize("width", [2.0, 3.3, 12.0])
+def test_nothing_is_cut_or_crushed_at_any_width(store: Path, figure: str, width: float) -> None:
+    """Every text lies inside the picture, and every axes keeps some size."""
+    module = {"failure_rate": failure_rate, "regret": regret, "profiles": profiles, "allocation": allocation}[figure]
+    with StudyResult.open(store) as result, style.customise(width=width), style.context():
+        picture = next(iter(module.figures(result)))[1]
+        picture.draw_without_rendering()
+    assert picture.get_figwidth() == width
+    legend = [text for legend in picture.legends for text in legend.get_texts()]
+    texts = [*legend, *picture.texts, *(ax.title for ax in picture.axes)]
+    for text in filter(lambda text: text.get_text(), texts):
+        box = text.get_window_extent()
+        assert -1 <= box.x0 < box.x1 <= picture.bbox.x1 + 1, text.get_text()
+        assert -1 <= box.y0 < box.y1 <= picture.bbox.y1 + 1, text.get_text()
+    assert all(min(ax.get_window_extent().size) > 0.6 * picture.dpi for ax in picture.axes if ax.get_visible())

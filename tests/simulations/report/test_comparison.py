@@ -59,11 +59,26 @@ def test_ranks_are_those_of_the_profiles(results) -> None:
         assert shares[-1] <= 1
 
 
-def test_one_strategy_has_no_ranks() -> None:
-    with run(known(trials=20, strategies=["uniform_allocation"]), n_jobs=1, progress=False) as result:
+def test_studies_with_other_strategies_are_ranked_by_those_they_share(results) -> None:
+    with run(known(name="third", trials=20, strategies=["uniform_allocation", "ocba"]), n_jobs=1, progress=False) as r:
+        comparison = make_comparison([*results, r])
+        alone = make_comparison([r])
+    assert sorted(comparison["ranks"]["chart"]["colours"]) == ["median elimination", "uniform allocation"]
+    assert comparison["left_out"] == ["OCBA"]
+    assert "Not ranked, because they share too few problems: OCBA" in render_comparison(comparison)
+    assert (sorted(alone["ranks"]["chart"]["colours"]), alone["left_out"]) == (["OCBA", "uniform allocation"], [])
+
+
+def test_one_strategy_has_no_ranks_and_one_budget_no_curve() -> None:
+    options = {"strategies": ["uniform_allocation"], "budgets": {"absolute": ["40"]}}
+    with run(known(trials=20, **options), n_jobs=1, progress=False) as result:
         comparison = make_comparison([result])
+        (panel,) = make_panels(result)
     assert comparison["ranks"] is None
-    assert "no ranks" in render_comparison(comparison)
+    text = render_comparison(comparison)
+    assert "no ranks" in text
+    assert "<svg class" not in text
+    assert comparison["rates"]["rows"] == [[panel.place, "40", f"{panel.cells[0].failure_rate:.2%}"]]
 
 
 def test_stores_without_results(tmp_path) -> None:
@@ -81,9 +96,10 @@ def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
     assert page["needs"]["columns"][1] == "certified by simulation"
     assert [row["cells"][1] for row in page["needs"]["rows"]] == ["40", "none"]
     chart = page["groups"][0]["chart"]
-    (stars,) = [series for series in chart["series"] if series["dash"] == chart["star"]]
+    place = chart["styles"].index("star")
+    (stars,) = [series for series in chart["series"] if series["dash"] == place]
     assert [point[:2] for point in stars["points"]] == [[40.0, 0.05], [40.0, 0.01], [40.0, 0.2]]
-    assert chart["dashes"][chart["star"]] == "certified by simulation"
+    assert chart["dashes"][place] == "certified by simulation"
     text = render(page)
     assert "confidence 1 - 1e-09" in text
-    assert _page.make_page(results[0])["groups"][0]["chart"]["star"] is None
+    assert _page.make_page(results[0])["groups"][0]["chart"]["styles"].count("star") == 0

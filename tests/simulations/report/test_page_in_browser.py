@@ -94,7 +94,7 @@ def test_the_page_says_what_its_data_say(visit, html, page) -> None:
     rows = [row.split("\t") for row in tab.locator("#needs tbody tr").all_inner_texts()]
     assert rows == [[row["strategy"], *row["cells"]] for row in page["needs"]["rows"]]
     rows = [row.split("\t") for row in tab.locator("#verdicts-table tbody tr").all_inner_texts()]
-    assert rows == [[row["strategy"], *row["cells"]] for row in page["verdicts"]["rows"]]
+    assert rows == [[row["strategy"], *map(str, row["cells"])] for row in page["verdicts"]["rows"]]
     assert not tab.locator("#findings-list").is_visible()
     open_details(tab)
     assert tab.locator("#findings-list li").all_inner_texts() == page["budgets"] + page["findings"]
@@ -241,7 +241,7 @@ def test_downloads(visit, html, page, tmp_path) -> None:
 
 def test_another_pool(visit, hostile_html) -> None:
     tab = visit(hostile_html)
-    assert "known distributions" in tab.locator("#reasons").inner_text()
+    assert "OCBA, top two: no bound covers" in tab.locator("#reasons").inner_text()
     assert tab.locator("#chart .plot .mark").count() == 4
     tab.locator("#group").select_option(index=1)
     assert tab.locator("#chart .legend button").count() == 2
@@ -260,7 +260,7 @@ def test_allocation_shows_mean_pulls_by_round(visit, html, page) -> None:
             bars.nth(arm).locator("rect").evaluate_all("all => all.map((bar) => parseFloat(bar.getAttribute('width')))")
         )
         assert widths == pytest.approx([100 * pulls[arm] / data["largest"] for pulls in median["rounds"]], abs=0.006)
-        assert bars.nth(arm).inner_text() == f"{median['total'][arm]:,.4g}"
+        assert float(bars.nth(arm).inner_text()) == pytest.approx(median["total"][arm], abs=0.051)
 
 
 def test_print_opens_the_tables_and_hides_the_controls(visit, html) -> None:
@@ -293,8 +293,10 @@ def test_time_to_interactive(browser, pages, tmp_path) -> None:
         return metrics["TaskDuration"]
 
     base = sorted(measure(empty) for _ in range(3))[1]
-    for name in ("study", "claims"):
-        assert measure(pages[name]) < LARGEST_RATIO * base, name
+    for name in ("study", "exploration", "comparison", "claims"):
+        seconds = measure(pages[name])
+        print(f"{name}: {seconds:.3f} s of processor time until interactive, {seconds / base:.1f} empty pages")
+        assert seconds < LARGEST_RATIO * base, name
 
 
 def test_few_budgets_and_the_smallest_probability(visit, page, tmp_path) -> None:

@@ -12,19 +12,19 @@ from exml_sim.bandit import _evidence as evidence
 from exml_sim.bandit import selection_report
 from simulations.verification import _coverage as coverage
 from simulations.verification import _report as report
-from simulations.verification._plans import DEPTHS
-from simulations.verification.run import select_claims, verify
+from simulations.verification._cells import DEPTHS
+from simulations.verification.run import verify
 
 QUICK = replace(DEPTHS["quick"], least=300, most=300)
 
 
 def test_the_entries_hold_and_are_shown(tmp_path: Path) -> None:
-    assert select_claims(["coverage"]) == []
-    found = verify([], QUICK, n_jobs=1, statements=True)
+    found = verify(["coverage"], QUICK, n_jobs=1)
+    assert not found.results
     assert [one.claim for one in found.coverage] == ["C2", "C2", "C4", "C4", "C5", "jackknife", "jackknife"]
     assert not found.problems
     assert all(one.verdict.outcome != "refuted" for one in found.coverage)
-    document = report.write(found, tmp_path, "", report.Clock(0.0, 0.0))
+    document = report.write(found, tmp_path, "", {})
     assert [one["claim"] for one in document["coverage"]] == [one.claim for one in found.coverage]
     assert "## Statements about selections" in (tmp_path / "verify.md").read_text(encoding="utf-8")
     assert "at most 0.2 guaranteed" in report.format_table(found)

@@ -12,8 +12,7 @@ from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations import _finite_support as atoms
-from simulations.verification._guarantees import get_pool
-from simulations.verification._measures import MEASURED, AffineArm, Bought, supremum
+from simulations.verification._guarantees import MEASURED, AffineArm, Bought, get_pool, supremum
 
 
 def bought(pool, rule=None, budget=40, trials=6):
@@ -40,53 +39,27 @@ def learned(pool, arm, counts):
     y = np.asarray(pool.population.y, dtype=float)
     fit = solve(one.gram[np.ix_(kept, kept)], y[kept], 0.1, weights=counts[kept].astype(float), ball=0.7)
     cross = one.gram[:, kept]
-    return cross @ fit.u, cross @ fit.w, fit.risk, y
+    return cross @ fit.u, cross @ fit.w, y
 
 
 @pytest.mark.parametrize("rule", [UniformAllocation(), MedianElimination()])
-def test_regret_and_deviation_agree_with_the_certified_solver(rule):
+def test_regret_agrees_with_the_certified_solver(rule):
     pool = gaussian_pool()
     seen = bought(pool, rule, 60)
-    regret, deviation = MEASURED["regret"](seen), MEASURED["learned deviation"](seen)
+    regret = MEASURED["regret"](seen)
     for trial, arm in enumerate(seen.selected):
-        h, g, _, y = learned(pool, int(arm), seen.counts[trial, arm])
+        h, g, y = learned(pool, int(arm), seen.counts[trial, arm])
         assert regret[trial] == pytest.approx(np.mean(surrogate_loss(h, g, y, 0.1)) - pool.risks.min(), abs=1e-6)
-        h, g, risk, y = learned(pool, 0, seen.counts[trial, 0])
-        assert deviation[trial] == pytest.approx(np.mean(surrogate_loss(h, g, y, 0.1)) - risk, abs=1e-6)
-
-
-def test_scores_are_those_of_the_pool():
-    pool = gaussian_pool()
-    seen = bought(pool)
-    for arm in range(3):
-        scores = pool.feature_arms[arm].score(seen.counts[:, arm])[0]
-        assert AffineArm.of(pool, arm).score(seen.arm(arm)) == pytest.approx(scores, abs=1e-9)
-    assert MEASURED["optimism"](seen) == pytest.approx(
-        pool.risks[1] - pool.feature_arms[1].score(seen.counts[:, 1])[0], abs=1e-9
-    )
-    assert MEASURED["pessimism"](seen) == pytest.approx(
-        pool.feature_arms[0].score(seen.counts[:, 0])[0] - pool.risks[0], abs=1e-9
-    )
 
 
 def test_the_best_model_on_the_bought_rows():
     pool = gaussian_pool()
     seen = bought(pool)
-    h, g, risk, y = learned(pool, 0, np.ones(pool.n_rows, dtype=int))
+    h, g, y = learned(pool, 0, np.ones(pool.n_rows, dtype=int))
     losses = surrogate_loss(h, g, y, 0.1)
     counts = seen.counts[:, 0]
-    assert MEASURED["fixed deviation"](seen) == pytest.approx(counts @ losses / counts.sum(axis=1) - risk, abs=1e-6)
-
-
-def test_excess_risk_of_the_learned_model_counts_the_repaired_loss():
-    pool = gaussian_pool()
-    seen = bought(pool)
-    values = MEASURED["supervised"](seen), MEASURED["learned risk"](seen)
-    for trial in range(len(seen.selected)):
-        h, g, risk, y = learned(pool, 0, seen.counts[trial, 0])
-        expected = np.mean(rejection_loss(h, g, y, 0.1))
-        assert values[0][trial] == pytest.approx(expected - pool.risks[0], abs=1e-6)
-        assert values[1][trial] == pytest.approx(expected - risk, abs=1e-6)
+    expected = counts @ losses / counts.sum(axis=1) - losses.mean()
+    assert MEASURED["fixed deviation"](seen) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["opposed", "star-3"])
@@ -105,7 +78,6 @@ def test_supremum_over_the_ball_by_brute_force(name):
             losses = surrogate_loss(a * feature, b * feature, context.y, context.theta)
             brute = np.maximum(brute, risk - seen.arm(0) @ losses / seen.arm(0).sum(axis=1))
     assert exact == pytest.approx(brute, abs=1e-7)
-    assert np.all(exact + 1e-12 >= MEASURED["learned risk"](seen))
 
 
 def test_selection_regret_is_the_gap_of_the_selected_arm():
@@ -113,7 +85,7 @@ def test_selection_regret_is_the_gap_of_the_selected_arm():
     seen = bought(pool, budget=9, trials=200)
     regret = MEASURED["selection regret"](seen)
     assert set(np.round(regret, 9)) == {0.0, 0.32}
-    assert np.array_equal(regret > 0, seen.missed)
+    assert np.array_equal(regret > 0, ~np.isin(seen.selected, pool.best_arms()))
 
 
 def test_outside_the_affine_regime_nothing_is_measured():

@@ -10,11 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli
-from simulations.verification import _near_tight as near_tight
-from simulations.verification import _plans as plans
+from simulations.verification import _cells as cells
 from simulations.verification import run
-from simulations.verification.run import Checks, ClaimCheck
-from tests.simulations.verification.test_run import SMALL
+from simulations.verification._claim_trials import judge_between, judge_near_tight
+from tests.simulations.verification.test_run import SMALL, recorded
 from theory import formulas, tighter
 from theory.claims import _near_tight as instances
 from theory.claims import get
@@ -25,7 +24,7 @@ CLAIMS = ("lemma-1-i", "lemma-2-i", "lemma-4")
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_right_bounds_pass_and_come_close(claim):
-    found = near_tight.collect_evidence(claim)
+    found = judge_near_tight(claim)
     assert {one.verdict.outcome for one in found} == {"consistent", "vacuous"}
     assert all(one.must_hold and one.method == "exact" for one in found)
     ratios = [one.verdict.rate / one.bound for one in found if one.informative]
@@ -35,7 +34,7 @@ def test_the_right_bounds_pass_and_come_close(claim):
 
 
 def test_other_claims_have_none():
-    assert near_tight.collect_evidence("lemma-3") == []
+    assert judge_near_tight("lemma-3") == []
 
 
 def plant(monkeypatch, wrong):
@@ -92,18 +91,15 @@ MUTANTS = [
 @pytest.mark.parametrize(("plant", "claim", "reading"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_moderate_error_is_refuted(monkeypatch, plant, claim, reading):
     plant(monkeypatch)
-    assert {one.reading for one in near_tight.collect_evidence(claim) if one.verdict.outcome == "refuted"} == {reading}
+    assert {one.reading for one in judge_near_tight(claim) if one.verdict.outcome == "refuted"} == {reading}
 
 
 @pytest.mark.parametrize("plant", [None, halved_optimism, arms_dropped, doubled_exponent])
 def test_the_command_exits_with_1(tmp_path, monkeypatch, plant):
     """Counted cells are thinned out here: they are not what catches these errors."""
-    monkeypatch.setitem(plans.DEPTHS, "quick", dataclasses.replace(SMALL, targets=()))
+    monkeypatch.setitem(cells.DEPTHS, "quick", dataclasses.replace(SMALL, targets=()))
     # Without counted cells nothing refutes the printed lemmas, which is not the question here.
     monkeypatch.setattr(run, "PLANS", tuple(dataclasses.replace(plan, refutes=False) for plan in run.PLANS))
-
-    def recorded(claim, records):
-        return Checks(ClaimCheck(claim.expected, "Not run here.", None), None, None)
 
     monkeypatch.setattr(run, "run_checks", recorded)
     if plant is not None:
@@ -127,8 +123,7 @@ def test_the_walk_against_whole_numbers():
 
 
 def test_a_bound_inside_the_bracket_is_undecided():
-    one = dataclasses.replace(instances.opposed(100, 0.1), least=0.1, most=0.3)
-    assert [near_tight.judge_between(one, bound).outcome for bound in (0.05, 0.2, 0.3, 1.0, math.nan)] == [
+    assert [judge_between(0.1, 0.3, bound).outcome for bound in (0.05, 0.2, 0.3, 1.0, math.nan)] == [
         "refuted",
         "undecided",
         "consistent",

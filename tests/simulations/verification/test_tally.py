@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from simulations.verification._cells import CellEvidence, compute_closeness, count_distinct
-from theory.verdicts import judge, judge_exact, vacuous
+from simulations.verification._cells import CellEvidence, count_distinct
+from theory.verdicts import judge, vacuous
 
 
 def cell(failures=0, trials=2000, bound=0.3, **changes):
@@ -44,14 +42,3 @@ def test_vacuous_and_undecided_cells_do_not_count_as_decided():
     assert (count.cells, count.informative, count.decided) == (3, 2, 1)
     assert count.share == 0.5
     assert count_distinct([]).share == 1.0
-
-
-def test_closeness_is_of_decided_cells_that_must_hold():
-    exact = cell(verdict=judge_exact(0.06, 0.3), method="exact")
-    near = compute_closeness([cell(failures=20), exact, cell(failures=400, must_hold=False)])
-    assert near.seen == pytest.approx(0.2)
-    assert near.limit == pytest.approx(0.2)
-    silent = compute_closeness([cell()])
-    assert silent.seen is None
-    assert 0 < silent.limit < 0.1
-    assert compute_closeness([cell(trials=3)]) is None

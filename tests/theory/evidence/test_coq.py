@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 
@@ -31,6 +30,8 @@ def test_allowed_axioms_pass_and_others_are_named():
     wish = SUMMARY.replace("classic\n", "classic\n    Exml.planted.wish\n")
     assert check_coq.find_axioms(wish) == ["Exml.planted.wish"]
     assert check_coq.find_axioms(SUMMARY.replace("Coq.Logic.Classical_Prop.classic", "<none>")) == []
+    for empty in ("", SUMMARY.replace("* Axioms:", "* Theorems:")):
+        assert check_coq.find_axioms(empty) == ["coqchk printed no list of axioms"]
 
 
 def test_checks_that_are_switched_off_are_named():
@@ -72,22 +73,36 @@ def test_uses_are_theorems_and_form_no_circle():
     assert "concentration.mcdiarmid" in library["uniform_allocation.lemma_4"]["uses"]
 
 
-def test_every_statement_about_scores_has_an_instance():
-    """The witness file uses the main theorems on a concrete pool, so that their hypotheses can be met together."""
-    used = {use for name, entry in read_library().items() if name.startswith("witness.") for use in entry["uses"]}
-    wanted = {
-        "printed_form.lemma_2_i_printed_fresh",
-        "printed_form.lemma_2_i_printed_accumulated",
-        "regret.lemma_1_ii",
-        "regret.theorem_6_i",
-        "excess_risk.theorem_1_paper",
-        "excess_risk.theorem_1_empty",
-        "excess_risk.theorem_2_paper",
-        "shared_rows.theorem_3_b",
-        "sequential.certificate",
-        "sequential.mean_evidence",
-    }
-    assert wanted <= used
+def test_every_cited_theorem_has_a_closed_instance():
+    """Planted: a theorem without an instance, and a name that the library lacks."""
+    library = dict(read_library())
+    cited = check_coq.list_cited(check_coq.LIBRARY.parent)
+    assert len(cited) > 130
+    assert check_coq.find_gaps(library, cited) == []
+    library["regret.lemma_1_ii"] = library["regret.lemma_1_ii"] | {"instance": ""}
+    gaps = check_coq.find_gaps(library, cited | {"registry.ghost"})
+    assert [gap.rpartition(" ")[2] for gap in gaps] == ["registry.ghost", "regret.lemma_1_ii"]
+
+
+def test_identities_and_inequalities_are_counted():
+    assert check_coq.count_relations().startswith("55 of 58 ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("1 <= 2", False),
+        ("forall x : R, x = x", True),
+        ("0 < 1 -> 1 < 2", True),
+        ("let x := 1 in 0 < x -> 0 < x", True),
+        ("(forall x : R, x > 0 -> x >= 0) /\\ 1 <= 2", False),
+        ("exists f : nat -> nat, f 0%N = 0%N", False),
+        ("[/\\ 1 < 2, forall x : R, 0 < x -> 0 <= x & 0 < 1]", False),
+        ("1 < 2 <-> 2 < 3", False),
+    ],
+)
+def test_premises_are_seen(statement, expected):
+    assert check_coq.has_premises(statement) is expected
 
 
 @pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")
@@ -98,5 +113,19 @@ def test_a_compiled_file_is_checked_again_and_described(tmp_path):
     subprocess.run(["coqc", "-q", "-Q", ".", "Exml", "planted.v"], cwd=tmp_path, check=True)
     assert check_coq.find_axioms(check_coq.run_coqchk(tmp_path)) == ["Exml.planted.wish"]
     names = check_coq.list_theorems(tmp_path)
-    assert check_coq.read_uses(tmp_path, names) == {"planted.wrong": [], "planted.last": ["planted.wrong"]}
-    assert re.fullmatch(r"\w+", names[0].partition(".")[2])
+    references = check_coq.read_references(tmp_path)
+    uses = {name: check_coq.collect_uses(references, name, names) for name in names}
+    assert uses == {"planted.wrong": set(), "planted.last": {"planted.wrong"}}
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")
+def test_an_instance_with_a_premise_left_is_no_witness(tmp_path):
+    """Planted: the second theorem is used only under its own hypothesis."""
+    theorem = "Theorem {} (n : nat) : 1 <= n -> 0 <= n. Proof. intros _. apply le_0_n. Qed.\n"
+    instances = "From Exml Require Import finite_probability.\nDefinition i_one := one 1 (le_n 1).\n"
+    instances += "Definition i_other (n : nat) (H : 1 <= n) := other n H.\n"
+    (tmp_path / "finite_probability.v").write_text(theorem.format("one") + theorem.format("other"), encoding="utf-8")
+    (tmp_path / "instances.v").write_text(instances, encoding="utf-8")
+    for name in ("finite_probability.v", "instances.v"):
+        subprocess.run(["coqc", "-q", "-w", "none", "-Q", ".", "Exml", name], cwd=tmp_path, check=True)
+    assert check_coq.find_witnesses(tmp_path) == {"finite_probability.one": "instances.i_one"}

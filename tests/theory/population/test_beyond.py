@@ -1,4 +1,4 @@
-"""Beyond the affine regime: certificates against the solver, bounds against enumeration; the planner and the rate."""
+"""Beyond the affine regime: certificates against the solver, bounds against enumeration; the rate."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 
 from exml_sim.rejection import solve_batch
-from tests.theory.population.small_pools import Small, exact_uniform, generated, samples
+from tests.theory.population.small_pools import Small, generated, samples
 from theory.errors import AssumptionError
 from theory.formulas import surrogate_loss
 from theory.population import (
     PopulationModel,
-    approximate_failure,
     delta_fail_median,
     delta_fail_uniform,
     large_deviation_rate,
-    planned_budget,
-    required_budget,
 )
 from theory.population import _events as events
 from theory.population._certificates import DualPoint, best_dual, best_model, dual_value, risk_intervals
@@ -128,32 +125,10 @@ def test_a_model_of_the_best_arm_is_in_the_ball() -> None:
 
 def test_what_needs_the_affine_regime_says_so() -> None:
     pool, _, _ = wide_cases()[0]
-    for ask in (lambda: planned_budget(pool, 0.05), lambda: large_deviation_rate(pool), lambda: pool.risks):
+    for ask in (lambda: large_deviation_rate(pool), lambda: pool.risks):
         with pytest.raises(AssumptionError, match="kappa Lambda <= 1 - 2 theta"):
             ask()
     assert 0.0 <= delta_fail_median(pool, 400) <= 1.0
-
-
-def affine_pool(index: int = 0) -> tuple[Small, PopulationModel]:
-    small = generated(8, seed=30, arms=3, rows=4)[index]
-    return small, PopulationModel(small.grams, small.y, small.ball, small.theta, weights=small.p)
-
-
-def test_the_planner_is_between_practice_and_the_bounds() -> None:
-    small, pool = affine_pool()
-    budget = planned_budget(pool, 0.05)
-    assert approximate_failure(pool, budget) <= 0.05 < approximate_failure(pool, budget - 3)
-    assert budget < required_budget(pool, 0.05, effort="sharp")
-    n = budget // 3
-    if n <= 20:
-        assert 0.1 * 0.05 < exact_uniform(small, n) < 5 * 0.05
-    assert planned_budget(pool, 0.05, "median") > 0
-
-
-@pytest.mark.parametrize("wrong", [0.0, 1.0])
-def test_the_planner_refuses_no_probability(wrong: float) -> None:
-    with pytest.raises(ValueError, match="delta"):
-        planned_budget(affine_pool()[1], wrong)
 
 
 def test_the_rate_is_that_of_two_atoms() -> None:

@@ -239,3 +239,11 @@ def test_what_is_not_covered_is_said_and_gets_no_number() -> None:
         required_budget(pool, 0.05, "greedy")
     with pytest.raises(ValueError, match="delta"):
         required_budget(pool, 1.0)
+
+
+def test_the_bound_does_not_depend_on_which_budgets_were_asked_before() -> None:
+    for small in generated(8, seed=3, arms=3, rows=4):
+        first, second = (PopulationModel(small.grams, small.y, small.ball, small.theta, weights=small.p) for _ in "ab")
+        budgets = list(range(6, 220, 9))
+        upwards = [delta_fail_median(first, budget) for budget in budgets]
+        assert upwards == [delta_fail_median(second, budget) for budget in reversed(budgets)][::-1]

@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from theory.verdicts import (
     critical_count,
     detectable_rate,
     judge,
-    judge_agreement,
     judge_exact,
     refuted,
 )
@@ -172,36 +170,3 @@ def test_a_verdict_is_a_known_outcome_and_a_sentence():
     with pytest.raises(ValueError, match="probability must lie in"):
         judge_exact(1.5, 0.1)
     assert refuted("It fails.", n=3).evidence == (("n", 3),)
-
-
-@pytest.mark.parametrize("trials", [1, 30, 200])
-@pytest.mark.parametrize("probability", [Fraction(0), Fraction(1, 50), Fraction(1, 2), Fraction(1)])
-@pytest.mark.parametrize("alpha", [1e-6, 0.05])
-def test_a_true_probability_is_refuted_at_most_as_often_as_allowed(trials, probability, alpha):
-    verdicts = [judge_agreement(k, trials, float(probability), alpha=alpha) for k in range(trials + 1)]
-    wrong = [k for k, verdict in enumerate(verdicts) if verdict.outcome == "refuted"]
-    exact = sum((chance(trials, probability, range(k, k + 1)) for k in wrong), Fraction(0))
-    assert exact <= alpha
-    assert verdicts[0].false_alarm == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
-
-
-@pytest.mark.parametrize(("trials", "probability"), [(2000, 0.1), (5000, 0.02), (400, 0.5), (2000, 0.9)])
-def test_agreement_sees_what_it_claims_in_both_directions(trials, probability):
-    factor = judge_agreement(round(trials * probability), trials, probability).detectable_factor
-    outcomes = [judge_agreement(k, trials, probability).outcome for k in range(trials + 1)]
-    wrong = np.array([outcome == "refuted" for outcome in outcomes])
-    rarer, common = min(probability, 1 - probability), probability > 0.5
-    rates = [1 - rate if common else rate for rate in (rarer * factor, rarer / factor)]
-    powers = [stats.binom.pmf(range(trials + 1), trials, rate) @ wrong for rate in rates]
-    assert min(powers) == pytest.approx(0.95, abs=1e-6)
-    assert judge_agreement(round(trials * probability), trials, probability, factor=factor * 1.01).decided
-    assert not judge_agreement(round(trials * probability), trials, probability, factor=factor * 0.99).decided
-
-
-def test_agreement_says_what_it_found():
-    assert judge_agreement(400, 4000, 0.1).outcome == "consistent"
-    assert judge_agreement(40, 1000, 0.1).outcome == "refuted"
-    assert judge_agreement(200, 1000, 0.1).outcome == "refuted"
-    assert judge_agreement(1, 10, 0.1).outcome == "undecided"
-    with pytest.raises(ValueError, match="probability must lie in"):
-        judge_agreement(1, 10, 1.5)

@@ -10,7 +10,6 @@ from theory.verdicts import (
     critical_count,
     detectable_rate,
     judge,
-    judge_agreement,
     judge_exact,
     judge_family,
     tail,
@@ -25,7 +24,6 @@ def test_narrow_integers_are_judged_like_python_integers(kind):
     for failures in (0, 1, trials // 10, trials):
         narrow = kind.dtype.type(failures), kind.dtype.type(trials)
         assert judge(*narrow, 0.1) == judge(failures, trials, 0.1)
-        assert judge_agreement(*narrow, 0.1) == judge_agreement(failures, trials, 0.1)
         assert judge_family([(*narrow, 0.1)]) == judge_family([(failures, trials, 0.1)])
         assert clopper_pearson(*narrow, 1e-3) == clopper_pearson(failures, trials, 1e-3)
         assert tail(*narrow, 0.1) == tail(failures, trials, 0.1)
@@ -42,7 +40,6 @@ def test_what_is_no_whole_number_is_no_count(count):
     for counts in ((count, 10), (0, count)):
         for call in (
             lambda counts: judge(*counts, 0.1),
-            lambda counts: judge_agreement(*counts, 0.1),
             lambda counts: judge_family([(*counts, 0.1)]),
         ):
             with pytest.raises(ValueError, match=r"(failures|trials) must be a whole number; got "):
@@ -59,7 +56,6 @@ def test_counts_that_cannot_be_are_refused_from_the_start():
 def test_fractions_are_bounds():
     tenth, level = Fraction(1, 10), Fraction(1, 1000)
     assert judge(3, 100, tenth, alpha=level) == judge(3, 100, 0.1, alpha=1e-3)
-    assert judge_agreement(3, 100, tenth, alpha=level) == judge_agreement(3, 100, 0.1, alpha=1e-3)
     assert judge_family([(3, 100, tenth)], alpha=level) == judge_family([(3, 100, 0.1)], alpha=1e-3)
     assert type(judge(3, 100, tenth).bound) is float
     assert judge(3, 100, np.float32(0.25)) == judge(3, 100, 0.25)
@@ -75,7 +71,6 @@ def test_a_bound_below_one_does_not_read_one(bound):
     told = judge(10**9, 10**9, bound).sentence
     shown = told.split("the bound ")[1].split(":")[0]
     assert 0.999 < float(shown) < 1
-    assert "the probability 1," not in judge_agreement(5, 10**9, bound).sentence
 
 
 def test_different_numbers_look_different():
@@ -94,10 +89,6 @@ def test_different_numbers_look_different():
         (judge(100, 100, 1e-9), ("100 failures in 100 trials refute the",)),
         (judge(1, 100, 0.1), ("1 failure in 100 trials", "does not decide")),
         (judge(2, 100, 0.1), ("2 failures in 100 trials", "do not decide")),
-        (judge_agreement(0, 10, 0.1), ("No failure in 10 trials does not decide",)),
-        (judge_agreement(1, 10, 0.1), ("1 failure in 10 trials does not decide",)),
-        (judge_agreement(1, 10**6, 0.1), ("1 failure in 1000000 trials refutes",)),
-        (judge_agreement(400, 4000, 0.1), ("400 failures in 4000 trials agree",)),
     ],
     ids=lambda value: None,
 )
