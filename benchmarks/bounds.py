@@ -45,9 +45,9 @@ def parameters(count: int, seed: int = 0) -> Columns:
     rng = np.random.default_rng(seed)
     theta, r = rng.uniform(0.05, 0.45, count), rng.uniform(0.1, 2.0, count)
     gap = np.asarray(constants.gap_ceiling(theta, r)) * rng.uniform(0.2, 1.0, count)
-    launch = 16 * (np.asarray(constants.rademacher_constant(theta)) * r / gap) ** 2
+    launch_rows = 16 * (np.asarray(constants.rademacher_constant(theta)) * r / gap) ** 2
     arms = np.full(count, 8)
-    rows = (launch * rng.uniform(2, 20, count)).astype(np.int64) + 1
+    rows = (launch_rows * rng.uniform(2, 20, count)).astype(np.int64) + 1
     return rows * arms * 3, arms, gap, theta, r
 
 
@@ -65,12 +65,12 @@ def mp_margin(n: int, gap: mpmath.mpf, theta: mpmath.mpf, r: mpmath.mpf) -> mpma
 
 
 def mp_rounds(B: int, K: int) -> list[tuple[int, int]]:
-    """(rows held, arms kept) of every round of median elimination."""
-    rounds, active, held, table = (K - 1).bit_length(), K, 0, []
+    """(rows spent, arms kept) of every round of median elimination."""
+    rounds, active, spent, table = (K - 1).bit_length(), K, 0, []
     for _ in range(rounds):
-        held += B // (rounds * active)
+        spent += B // (rounds * active)
         active = (active + 1) // 2
-        table.append((held, active))
+        table.append((spent, active))
     return table
 
 
@@ -122,7 +122,7 @@ def mp_tighter_median(B: int, K: int, *point: mpmath.mpf) -> mpmath.mpf:
     return mpmath.log(sum(min(1, mp_crowd(n, mpmath.mpf(K - 1) / kept, *point)) for n, kept in rounds))
 
 
-def per_second(call: Callable[[], object], evaluations: int, repeats: int = 3) -> float:
+def count_per_second(call: Callable[[], object], evaluations: int, repeats: int = 3) -> float:
     """Evaluations per second of the fastest of a few calls."""
     best = float("inf")
     for _ in range(repeats):
@@ -147,8 +147,8 @@ def measure(count: int, scalar_count: int) -> list[Rate]:
     ):
         if not np.allclose(bound(*few, log=True), scalar_loop(loop, few), rtol=1e-9, atol=1e-9):
             raise AssertionError(f"{name}: the loop and the vectorised bound disagree")
-        fast = per_second(partial(bound, *columns, log=True), count)
-        rates.append(Rate(name, fast, per_second(partial(scalar_loop, loop, few), scalar_count, 1)))
+        fast = count_per_second(partial(bound, *columns, log=True), count)
+        rates.append(Rate(name, fast, count_per_second(partial(scalar_loop, loop, few), scalar_count, 1)))
     return rates
 
 
@@ -162,7 +162,7 @@ def scalar_loop(formula: Callable[..., mpmath.mpf], columns: Columns) -> list[fl
 
 
 OURS = (tighter.delta_fail_uniform, tighter.delta_fail_median)
-RUNGS: tuple[tuple[str, Callable[..., Bound], Callable[..., Bound], dict[str, Any]], ...] = (
+BOUNDS: tuple[tuple[str, Callable[..., Bound], Callable[..., Bound], dict[str, Any]], ...] = (
     ("paper", paper.delta_fail_uniform, paper.delta_fail_median, {}),
     ("corrected", corrected.delta_fail_uniform, corrected.delta_fail_median, {}),
     ("tighter, symmetrised", *OURS, {"optimism": "rademacher"}),
@@ -176,7 +176,7 @@ def print_numbers() -> None:
     point: dict[str, Any] = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
     print("| bound | rows per arm, uniform | budget, uniform | budget, median elimination |")
     print("|---|---|---|---|")
-    for name, uniform, median, options in RUNGS:
+    for name, uniform, median, options in BOUNDS:
         budget = required_budget(uniform, 0.05, **point, **options)
         halving = required_budget(median, 0.05, **point, **options)
         print(f"| {name} | {budget // 8} | {budget} | {halving} |")

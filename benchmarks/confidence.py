@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.held_out_tables import SOURCES, measured
+from benchmarks.held_out_tables import SOURCES, measure_coverage
 from benchmarks.textbook import kl_lucb, top_two_thompson
 from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
 from exml_sim.bandit._jackknife import half_widths
@@ -32,7 +32,7 @@ from theory.verdicts import judge
 DELTA = 0.05
 LEVEL = 1.0 - DELTA
 MEANS = [0.3] + [0.5] * 7
-SURE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
+FIXED_CONFIDENCE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 #: Angles of the candidates and the seed: the default pool and five generated ones, near-ties among them.
 POOLS = {
     "default": ((0, 2, 4, 6, 8, 10, 12, 90), 0),
@@ -69,25 +69,25 @@ def feature_pool(angles: tuple[int, ...], seed: int) -> FeaturePool:
     return FeaturePool(make_synthetic(100, angles=angles, rng=seed), theta=0.1, ball=0.8)
 
 
-def at_the_stop(trials: int) -> Iterator[Line]:
+def count_failures_at_stop(trials: int) -> Iterator[Line]:
     """Failures at the stop on near-ties, where they are most likely: held against delta by verdicts."""
     for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
         pool = ParametricPool.bernoulli(means, direction="minimise")
-        for name in SURE:
+        for name in FIXED_CONFIDENCE:
             batch = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
             assert batch.confident is not None
             wrong = int((batch.failures([0]) & batch.confident).sum())
-            note = f"sure in {batch.confident.mean():.1%}, mean money {batch.spent_units.mean():,.0f}; "
+            note = f"confident in {batch.confident.mean():.1%}, mean money {batch.spent_units.mean():,.0f}; "
             note += judge(wrong, trials, DELTA).outcome
             yield Line(
-                f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
+                f"confident and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
                 wrong / trials,
                 DELTA,
                 note=note,
             )
 
 
-def against_textbook(trials: int, peers: int) -> Iterator[Line]:
+def compare_with_textbook(trials: int, peers: int) -> Iterator[Line]:
     """Mean money over that of the textbook rule on the same means."""
     pool = ParametricPool.bernoulli(MEANS, direction="minimise")
     rng = np.random.default_rng(0)
@@ -113,7 +113,7 @@ def easy_pools(trials: int) -> Iterator[Line]:
     budget = 400
     while hard.explore_many("uniform_allocation", budget, trials, n_jobs=2).failures([0]).mean() > DELTA:
         budget = int(budget * 1.1)
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         batch = easy.explore_many(by_name(name), 10**6, trials, n_jobs=2)
         note = f"fixed budget {budget}, failures {batch.failures([0]).mean():.4f}"
         yield Line(
@@ -128,7 +128,7 @@ def easy_pools(trials: int) -> Iterator[Line]:
 def speed(trials: int) -> Iterator[Line]:
     """Trials per second of two cores: per second of processor time, times two, so that other work does not count."""
     pool = ParametricPool.bernoulli(MEANS, direction="minimise")
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         rule = by_name(name)
         pool.explore_many(rule, 20_000, 64)
         rates = []
@@ -141,19 +141,19 @@ def speed(trials: int) -> Iterator[Line]:
 
 
 def approximate(trials: int) -> Iterator[Line]:
-    """Coverage of all limits together, of the excess risk, and how often the statement is sure and wrong."""
+    """Coverage of all limits together, of the excess risk, and how often the statement is confident and wrong."""
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
         for rows in (16, 32, 64):
-            held, wrong = _covered(pool, rows, trials, np.random.default_rng(rows))
-            yield Line(f"coverage of the approximate limits, {label}, {rows} rows", held, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}, {rows} rows", wrong, DELTA)
+            covered, wrong = _count_covered(pool, rows, trials, np.random.default_rng(rows))
+            yield Line(f"coverage of the approximate limits, {label}, {rows} rows", covered, 0.94, at_least=True)
+            yield Line(f"  confident and wrong, {label}, {rows} rows", wrong, DELTA)
 
 
-def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator) -> tuple[float, float]:
+def _count_covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator) -> tuple[float, float]:
     risks = pool.risks
     drawn = rng.integers(0, pool.n_rows, (trials, rows))
-    held = wrong = 0
+    covered = wrong = 0
     for part in np.array_split(drawn, max(1, trials // 1000)):
         once = np.array([np.bincount(line, minlength=pool.n_rows) for line in part], dtype=np.int32)
         leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
@@ -162,21 +162,21 @@ def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator
         lower = result.value - half_widths(result, LEVEL)
         truth = risks[None] - risks[leader][:, None]
         other = np.arange(pool.n_arms) != leader[:, None]
-        held += int(np.all((lower <= truth + 1e-12) | ~other, axis=1).sum())
+        covered += int(np.all((lower <= truth + 1e-12) | ~other, axis=1).sum())
         wrong += int((np.all((lower > 0.0) | ~other, axis=1) & (truth.min(axis=1) < -1e-12)).sum())
-    return held / trials, wrong / trials
+    return covered / trials, wrong / trials
 
 
 def proven(trials: int, rows: int) -> Iterator[Line]:
-    """How often the best arm is ever excluded by a proof, at any of so many rows: held against delta."""
+    """How often the best arm is ever excluded by a proof, at any of that many rows: held against delta."""
     for label, (angles, seed) in POOLS.items():
         pool = feature_pool(angles, seed)
-        wrong = _excluded(pool, trials, rows, np.random.default_rng(1))
+        wrong = _count_excluded(pool, trials, rows, np.random.default_rng(1))
         note = judge(wrong, trials, DELTA).outcome
         yield Line(f"best arm excluded by a proof at any of {rows} rows, {label}", wrong / trials, DELTA, note=note)
 
 
-def _excluded(pool: FeaturePool, trials: int, rows: int, rng: np.random.Generator) -> int:
+def _count_excluded(pool: FeaturePool, trials: int, rows: int, rng: np.random.Generator) -> int:
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
     best = pool.best_arms()[0]
     bar = np.log((pool.n_arms - 1) / DELTA)
@@ -217,31 +217,31 @@ def rows_for_a_proof(trials: int) -> Iterator[Line]:
             return
 
 
-def held_out(trials: int) -> Iterator[Line]:
+def measure_held_out(trials: int) -> Iterator[Line]:
     """Coverage of the paired limits of held-out losses, the chosen candidate being the one that scores best.
 
     The truth is the mean difference of the losses of models of as many rows on rows of their own.
     """
     for angles in ((10, 90), (70, 90), (30, 50)):
         for rows in (40, 80):
-            held, wrong = _held_out_covered(angles, rows, trials)
+            covered, wrong = _count_held_out_covered(angles, rows, trials)
             label = f"held-out losses, {angles[0]}/{angles[1]} degrees, {rows} rows"
-            yield Line(f"coverage of the approximate limit, {label}", held, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}", wrong, DELTA)
+            yield Line(f"coverage of the approximate limit, {label}", covered, 0.94, at_least=True)
+            yield Line(f"  confident and wrong, {label}", wrong, DELTA)
 
 
-def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[float, float]:
-    source, fresh = (make_synthetic(size, angles=angles, rng=seed) for size, seed in ((4000, 5), (700, 99)))
-    y, y_fresh = (source.y > 0).astype(np.int64), (fresh.y > 0).astype(np.int64)
+def _count_held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[float, float]:
+    source, new = (make_synthetic(size, angles=angles, rng=seed) for size, seed in ((4000, 5), (700, 99)))
+    y, y_new = (source.y > 0).astype(np.int64), (new.y > 0).astype(np.int64)
     rng, fit = np.random.default_rng(rows), KernelFitter()
     losses, risks = np.empty((trials, 2, rows)), np.empty((trials, 2))
     for trial in range(trials):
         drawn = rng.choice(len(y), rows, replace=False)
         for k in range(2):
-            points, others = (np.hstack([loss.X, loss.candidates[k].values]) for loss in (source, fresh))
-            model, held = fit(points[drawn], one_hot(y[drawn], 2))
-            losses[trial, k] = brier(normalise(held), y[drawn])
-            risks[trial, k] = brier(normalise(model.predict(others)), y_fresh).mean()
+            points, others = (np.hstack([table.X, table.candidates[k].values]) for table in (source, new))
+            model, out_of_fold = fit(points[drawn], one_hot(y[drawn], 2))
+            losses[trial, k] = brier(normalise(out_of_fold), y[drawn])
+            risks[trial, k] = brier(normalise(model.predict(others)), y_new).mean()
     truth = risks.mean(axis=0)
     held_up = wrong = 0
     for loss in losses:
@@ -257,10 +257,12 @@ def tables(trials: int) -> Iterator[Line]:
     """The same on tables; wine and exclusive were not looked at when the error was chosen."""
     for name in SOURCES:
         for rows in (40, 60):
-            result = measured(name, rows, trials, LEVEL)
+            result = measure_coverage(name, rows, trials, LEVEL)
             label = f"held-out losses, table {name}, {rows} rows"
             yield Line(f"coverage of the approximate limits, {label}", result.covered, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}", result.wrong, DELTA, note=f"sure in {result.confident:.1%}")
+            yield Line(
+                f"  confident and wrong, {label}", result.wrong, DELTA, note=f"confident in {result.confident:.1%}"
+            )
 
 
 def later_rows(trials: int) -> Iterator[Line]:
@@ -277,7 +279,7 @@ def later_rows(trials: int) -> Iterator[Line]:
 
 
 def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, bool]:
-    """Rows at the first look that proves the last candidate to be best, and whether it was excluded before."""
+    """Rows at the interim analysis that proves the last candidate best, and whether it was excluded before."""
     population = make_synthetic(300, angles=angles, rng=1000 + seed)
     order = np.random.default_rng(seed).permutation(len(population.y))
     y, bar = (population.y > 0).astype(np.int64), float(np.log((len(angles) - 1) / DELTA))
@@ -293,7 +295,7 @@ def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, boo
 
 
 def race(trials: int) -> Iterator[Line]:
-    """The race on the default pool against the smallest certified budget of uniform allocation at 5 %."""
+    """The subset selection on the default pool against the smallest certified budget of uniform allocation at 5 %."""
     from simulations import budget_vs_failure
     from simulations._certification import search_budget
 
@@ -301,7 +303,7 @@ def race(trials: int) -> Iterator[Line]:
     budget = search_budget(study, study.cells()[0], DELTA).budget
     assert budget is not None
     practice = int(budget)
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         batch = pool.explore_many(by_name(name), 2048, trials)
         wrong = (batch.failures(pool.best_arms()) & batch.confident).mean()
         note = f"practice {practice}, mean {batch.spent_units.mean():.0f}, "
@@ -313,7 +315,9 @@ def race(trials: int) -> Iterator[Line]:
         tie = feature_pool(*POOLS[label])
         batch = tie.explore_many(by_name("successive_elimination"), 2048, trials)
         yield Line(
-            f"sure and wrong, racing, {label}", float((batch.failures(tie.best_arms()) & batch.confident).mean()), DELTA
+            f"confident and wrong, racing, {label}",
+            float((batch.failures(tie.best_arms()) & batch.confident).mean()),
+            DELTA,
         )
 
 
@@ -326,14 +330,14 @@ def main() -> None:
     share = 10 if given.quick else 1
     parts = {
         "speed": lambda: speed(40_960 // share),
-        "at_the_stop": lambda: at_the_stop(20_000 // share),
-        "against_textbook": lambda: against_textbook(4_096, 200 // share),
+        "at_the_stop": lambda: count_failures_at_stop(20_000 // share),
+        "against_textbook": lambda: compare_with_textbook(4_096, 200 // share),
         "easy_pools": lambda: easy_pools(10_000 // share),
         "race": lambda: race(2_000 // share),
         "rows_for_a_proof": lambda: rows_for_a_proof(200 // share),
         "approximate": lambda: approximate(20_000 // share),
         "proven": lambda: proven(20_000 // share, 256),
-        "held_out": lambda: held_out(1_000 // share),
+        "held_out": lambda: measure_held_out(1_000 // share),
         "tables": lambda: tables(2_000 // share),
         "later_rows": lambda: later_rows(30 // share),
     }

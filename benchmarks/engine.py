@@ -124,7 +124,7 @@ def table(quick: bool) -> bool:
     entry, both = (min(timed[jobs], key=lambda run: run["seconds"]) for jobs in ("1", "2"))
     ratio = entry["seconds"] / both["seconds"]
     line(f"2 workers against 1, {entry['trials']:,} trials, at least 1.6", f"{ratio:.2f}", ratio >= 1.6)
-    # Processor time, which a busy machine does not stretch.
+    # Processor time, which a busy machine does not lengthen.
     alone, whole = (min(run["cpu"] for run in timed[kind]) for kind in ("bare", "1"))
     overhead = max(0.0, whole / alone - 1.0)
     line(

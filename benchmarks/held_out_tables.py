@@ -20,7 +20,7 @@ from exml_sim.classifier._probability_models import brier, normalise, one_hot
 Source = tuple[FloatArray, IntArray, list[FloatArray]]
 
 #: Rows that a model's risk is measured on, at most.
-FRESH = 300
+NEW_ROWS = 300
 
 
 def swapped() -> Source:
@@ -73,7 +73,7 @@ SOURCES: dict[str, Callable[[], Source]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Coverage:
     """Shares of trials: all limits hold; all others are excluded; that, and the chosen one is not the best."""
 
     covered: float
@@ -81,15 +81,15 @@ class Held:
     wrong: float
 
 
-def measured(name: str, rows: int, trials: int, level: float = 0.95) -> Held:
+def measure_coverage(name: str, rows: int, trials: int, level: float = 0.95) -> Coverage:
     """Draw rows, choose the candidate with the least held-out loss, and hold its limits against the truth."""
     X, y, candidates = SOURCES[name]()
     points = [np.ascontiguousarray(np.hstack([X, candidate]), dtype=np.float64) for candidate in candidates]
     rng = np.random.default_rng(rows)
     result = [_trial(points, y, rows, rng) for _ in range(trials)]
     truth = np.mean([risks for _, risks in result], axis=0)
-    answer = np.array([_held(losses, truth, level) for losses, _ in result])
-    return Held(*(float(candidate) for candidate in answer.mean(axis=0)))
+    answer = np.array([_test_limits(losses, truth, level) for losses, _ in result])
+    return Coverage(*(float(share) for share in answer.mean(axis=0)))
 
 
 def _trial(
@@ -97,20 +97,20 @@ def _trial(
 ) -> tuple[list[FloatArray], FloatArray]:
     """Held-out losses of every candidate, and its risk."""
     order = rng.permutation(len(y))
-    drawn, fresh = order[:rows], order[rows : rows + FRESH]
+    drawn, new = order[:rows], order[rows : rows + NEW_ROWS]
     fit, n_classes = KernelFitter(), int(y.max()) + 1
     losses, risks = [], []
     for point in points:
-        model, held = fit(np.ascontiguousarray(point[drawn]), one_hot(y[drawn], n_classes))
-        losses.append(brier(normalise(held), y[drawn]))
-        risks.append(float(brier(normalise(model.predict(point[fresh])), y[fresh]).mean()))
+        model, out_of_fold = fit(np.ascontiguousarray(point[drawn]), one_hot(y[drawn], n_classes))
+        losses.append(brier(normalise(out_of_fold), y[drawn]))
+        risks.append(float(brier(normalise(model.predict(point[new])), y[new]).mean()))
     return losses, np.array(risks)
 
 
-def _held(losses: list[FloatArray], truth: FloatArray, level: float) -> tuple[bool, bool, bool]:
+def _test_limits(losses: list[FloatArray], truth: FloatArray, level: float) -> tuple[bool, bool, bool]:
     chosen = int(np.argmin([entry.mean() for entry in losses]))
     pairs = [Pair(str(k), losses[chosen], entry) for k, entry in enumerate(losses) if k != chosen]
-    said = report_selection(str(chosen), pairs, level).comparisons
-    covered = all(entry.at_least <= truth[int(entry.name)] - truth[chosen] for entry in said)
-    sure = all(entry.excluded for entry in said)
-    return covered, sure, sure and chosen != int(truth.argmin())
+    comparisons = report_selection(str(chosen), pairs, level).comparisons
+    covered = all(entry.at_least <= truth[int(entry.name)] - truth[chosen] for entry in comparisons)
+    is_confident = all(entry.excluded for entry in comparisons)
+    return covered, is_confident, is_confident and chosen != int(truth.argmin())

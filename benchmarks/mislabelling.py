@@ -1,9 +1,11 @@
-"""How well the law of mislabelling is estimated, and what that is worth: ``python -m benchmarks.mislabelling``.
+"""Estimates of label noise, and what they are worth: ``python -m benchmarks.mislabelling``.
 
 Rows with one to three candidates of the tables of `benchmarks.practice`; the first known label is carried by a share of
 the hidden rows, or there is no hidden class at all. For every share: the estimate, how often the shares that it leaves
-open hold the true one, and the accuracy of the layer on test rows (the hidden class is one) with the true law, the fair
-die, and the estimate. The constants of `exml_sim/classifier/constants.py` were chosen with seeds below 100.
+open hold the true one, and the accuracy of the layer on test rows (the hidden class is one) with the true label noise,
+the fair die, and the estimate.
+
+The constants of `exml_sim/classifier/constants.py` were chosen with seeds below 100.
 """
 
 from __future__ import annotations
@@ -37,11 +39,11 @@ SHARES = (0.65, 0.8, 0.9)
 ROWS = (60, 120, 250)
 FIRST_SEED = 100
 
-#: Name of the law without a hidden class.
+#: Name of the distribution without a hidden class.
 NONE = "none hidden"
 
 
-def drawn(task: Situation, rows: int, seed: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+def draw_rows(task: Situation, rows: int, seed: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
     """Random training rows with some candidates, their labels and true classes, and the test rows."""
     rng = np.random.default_rng([seed, 7])
     names = list(task.candidates)
@@ -57,14 +59,14 @@ def drawn(task: Situation, rows: int, seed: int) -> tuple[FloatArray, IntArray, 
 
 
 def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[FloatArray, ...]]]:
-    """Known classes, law and rows by name; the law; training rows, labels, test rows and their classes."""
+    """Known classes and rows by name; the distribution; training rows, labels, test rows and their classes."""
     for table, counts in TABLES + (UNSEEN_TABLES if there() else ()):
         for known in counts:
             for first in (1.0 / known, *SHARES):
                 for seed in range(FIRST_SEED, FIRST_SEED + seeds):
                     task = draw_situation(table, "full", seed, known, first)
                     for rows in ROWS:
-                        train, y, true, test = drawn(task, rows, seed)
+                        train, y, true, test = draw_rows(task, rows, seed)
                         if len(y) < rows or len(np.unique(y)) < known:
                             continue
                         name = "fair" if first == 1.0 / known else f"{first:.0%}"
@@ -75,11 +77,13 @@ def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[
                             yield (known, NONE, rows), uniform_noise(known), result
 
 
-def judged(law: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, truth: IntArray) -> list[float]:
-    """Estimate, whether it leaves the law open, accuracies with the true law, the fair die, the estimate."""
-    known = len(law)
+def judge_estimate(
+    distribution: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, truth: IntArray
+) -> list[float]:
+    """Estimate, whether it is open, accuracies with the true distribution, the fair die, the estimate."""
+    known = len(distribution)
     fit = make_fitter("mean", len(y), 0)
-    layers = [fit_em(fit, train, y, known, value) for value in (law, uniform_noise(known), None)]
+    layers = [fit_em(fit, train, y, known, value) for value in (distribution, uniform_noise(known), None)]
     estimate = layers[-1].label_noise
     assert estimate is not None
     low, high = estimate.range
@@ -87,7 +91,7 @@ def judged(law: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, tr
     for layer in layers:
         winner, accepted = layer.model.evaluate(test)
         accuracies.append(float(np.mean(np.where(accepted, winner, known) == truth)))
-    return [float(estimate.estimate[0]), float(low[0] - 1e-9 <= law[0] <= high[0] + 1e-9), *accuracies]
+    return [float(estimate.estimate[0]), float(low[0] - 1e-9 <= distribution[0] <= high[0] + 1e-9), *accuracies]
 
 
 def main() -> None:
@@ -99,9 +103,11 @@ def main() -> None:
         print(HINT)
     result: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
     with one_thread():
-        for key, law, rows in cases(given.seeds):
-            result[key].append(judged(law, *rows))
-    print("| known classes | first label | rows | runs | estimate | left open | true law | fair die | estimate |")
+        for key, distribution, rows in cases(given.seeds):
+            result[key].append(judge_estimate(distribution, *rows))
+    print(
+        "| known classes | first label | rows | runs | estimate | left open | true label noise | fair die | estimate |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for (known, name, rows), lines in sorted(result.items()):
         share, left_open, *accuracies = np.mean(lines, axis=0)

@@ -136,7 +136,7 @@ def older(pool: FeaturePool, line: Line) -> int:
     return by_gaps(bound, line.delta, **given, kappa_lambda=pool.kappa * ball, kernel=kernel)
 
 
-def timed(pool: PopulationModel, line: Line, effort: Effort) -> tuple[int, float]:
+def time_run(pool: PopulationModel, line: Line, effort: Effort) -> tuple[int, float]:
     """The budget of one bound and the processor seconds of its search, the population's preparation included."""
     pool.cache.clear()
     start = time.process_time()
@@ -153,7 +153,7 @@ def show(line: Line, promises: Promises) -> str:
     parts = [line.name, f"{seen:,}"]
     found = {}
     for effort, most in (("quick", line.quick), ("sharp", line.sharp)):
-        budget, seconds = timed(known, line, effort)
+        budget, seconds = time_run(known, line, effort)
         found[effort] = budget
         parts.append(f"{budget:,} ({budget / seen:.1f}x, {seconds:.1f} s)")
         if most:

@@ -39,8 +39,8 @@ def random_points(count: int, rng: np.random.Generator) -> dict[str, np.ndarray[
     r = np.exp(rng.uniform(np.log(1e-3), np.log(50.0), count))
     ceiling = np.asarray(constants.gap_ceiling(theta, r))
     gap = ceiling * np.where(rng.random(count) < 0.2, 1.0, rng.uniform(1e-3, 1.0, count))
-    launch = 16 * (np.asarray(constants.rademacher_constant(theta)) * r / gap) ** 2
-    n = np.minimum(np.floor(launch * (1 + 10 ** rng.uniform(-9, 4, count))) + 1, 2.0**50).astype(np.int64)
+    launch_rows = 16 * (np.asarray(constants.rademacher_constant(theta)) * r / gap) ** 2
+    n = np.minimum(np.floor(launch_rows * (1 + 10 ** rng.uniform(-9, 4, count))) + 1, 2.0**50).astype(np.int64)
     return {
         "theta": theta,
         "r": r,

@@ -25,7 +25,7 @@ from exml_sim.strategies.ugap import UGapEb
 
 MEANS = [0.31, 0.37, 0.42, 0.44, 0.49, 0.53, 0.57, 0.62]
 BUDGET = 800
-ALARM = 1e-6
+FALSE_ALARM_RATE = 1e-6
 #: What is promised against the loop, for the rules whose rounds do not grow with the budget.
 PROMISED = 100.0
 
@@ -51,14 +51,14 @@ PAIRS = (
 )
 
 
-def timed(work: Callable[[], int]) -> tuple[float, int]:
+def time_run(work: Callable[[], int]) -> tuple[float, int]:
     """Seconds of processor time, and failures."""
     start = time.process_time()
     failures = work()
     return time.process_time() - start, failures
 
 
-def _missed(pair: Pair, trials: range) -> int:
+def _count_missed(pair: Pair, trials: range) -> int:
     """Failures of the rule in these trials; the first arm is the best."""
     pool = ParametricPool.bernoulli(MEANS, direction="minimise")
     return int((pool.explore_many(pair.rule, BUDGET, trials).selected[:, 0] != 0).sum())
@@ -67,16 +67,16 @@ def _missed(pair: Pair, trials: range) -> int:
 def line(pair: Pair, trials: int, looped: int, repeats: int) -> tuple[str, bool]:
     """The best of several turns of both ways, their failure rates, and whether all is well."""
     rng = np.random.default_rng(1)
-    _missed(pair, range(64))
+    _count_missed(pair, range(64))
     ours, theirs = [], []
     for turn in range(repeats):
-        ours.append(timed(lambda turn=turn: _missed(pair, range(turn * trials, (turn + 1) * trials))))
-        theirs.append(timed(lambda: sum(pair.loop(MEANS, BUDGET, rng) != 0 for _ in range(looped))))
+        ours.append(time_run(lambda turn=turn: _count_missed(pair, range(turn * trials, (turn + 1) * trials))))
+        theirs.append(time_run(lambda: sum(pair.loop(MEANS, BUDGET, rng) != 0 for _ in range(looped))))
     fast, slow = (number / min(entry for entry, _ in result) for number, result in ((trials, ours), (looped, theirs)))
     sizes = repeats * trials, repeats * looped
     failed = sum(entry for _, entry in ours), sum(entry for _, entry in theirs)
     (low, high), (other_low, other_high) = (
-        clopper_pearson(times, number, 1.0 - ALARM / (2 * len(PAIRS)))
+        clopper_pearson(times, number, 1.0 - FALSE_ALARM_RATE / (2 * len(PAIRS)))
         for times, number in zip(failed, sizes, strict=True)
     )
     same = low <= other_high and other_low <= high

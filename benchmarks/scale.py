@@ -56,7 +56,7 @@ def table(m: int, d: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(score + 0.5 * rng.normal(size=m) > 0.0, 1.0, -1.0)
 
 
-def timed(job: Callable[[], Any]) -> tuple[Any, float, float]:
+def time_run(job: Callable[[], Any]) -> tuple[Any, float, float]:
     """Result, processor seconds, wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
     result = job()
@@ -77,7 +77,7 @@ def one_size(m: int) -> dict[str, float]:
         RejectionClassifier(rank=rank).fit(X[:500], y[:500])
     ours = RejectionClassifier(theta=THETA, C_h=C, C_g=C)
     before = peak()
-    _, cpu, wall = timed(lambda: ours.fit(X, y))
+    _, cpu, wall = time_run(lambda: ours.fit(X, y))
     by_name = {"cpu": cpu, "wall": wall, "memory": peak(), "added": peak() - before}
     solution = ours.solution_
     rank = solution.rank
@@ -92,19 +92,19 @@ def one_size(m: int) -> dict[str, float]:
         Nystroem(gamma=1.0 / ours.gamma_, n_components=parts, random_state=0),
         LinearSVC(C=1.0 / (8.0 * C), loss="hinge", random_state=0),
     )
-    _, by_name["peer"], _ = timed(lambda: peer.fit(X, y))
+    _, by_name["peer"], _ = time_run(lambda: peer.fit(X, y))
     by_name["peer_accuracy"] = peer.score(test, truth)
     if m == 10_000:
         svc = SVC(C=1.0 / (8.0 * C), gamma=1.0 / ours.gamma_)
-        _, by_name["svc"], _ = timed(lambda: svc.fit(X, y))
+        _, by_name["svc"], _ = time_run(lambda: svc.fit(X, y))
         by_name["svc_accuracy"] = svc.score(test, truth)
         few = RejectionClassifier(theta=THETA, C_h=C, C_g=C, rank=FEW)
-        _, by_name["few"], _ = timed(lambda: few.fit(X, y))
+        _, by_name["few"], _ = time_run(lambda: few.fit(X, y))
         by_name["few_accuracy"] = few.score(test, truth)
     return by_name
 
 
-def in_a_process(m: int) -> dict[str, float]:
+def run_in_process(m: int) -> dict[str, float]:
     """The same in a fresh process, so that its peak memory is its own."""
     run = subprocess.run([sys.executable, "-m", "benchmarks.scale", "--one", str(m)], capture_output=True, text=True)
     if run.returncode:
@@ -187,8 +187,8 @@ def pools(rows: int = 20_000) -> None:
     ):
         pool = FeaturePool(population, theta=0.3, **options)
         pool.explore_many(MedianElimination(), BUDGET, 2)
-        _, whole, _ = timed(pool.best_arms)
-        _, cpu, wall = timed(partial(pool.explore_many, MedianElimination(), BUDGET, trials))
+        _, whole, _ = time_run(pool.best_arms)
+        _, cpu, wall = time_run(partial(pool.explore_many, MedianElimination(), BUDGET, trials))
         print(f"| {name} | {trials:,} | {cpu:.1f} ({wall:.0f}) | {whole:.1f} | {peak():.2f} |", flush=True)
 
 
@@ -217,7 +217,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     times = []
     for m in sizes:
-        row = in_a_process(m)
+        row = run_in_process(m)
         times.append(row["cpu"])
         points = 100.0 * (row["accuracy"] - row["peer_accuracy"])
         print(

@@ -112,7 +112,7 @@ def run(family: Family, problems: int, seed: int) -> tuple[int, int, float, list
 
 
 @contextmanager
-def counted_help() -> Iterator[list[int]]:
+def count_help() -> Iterator[list[int]]:
     """Count the problems that are given to the reference."""
     solver, asked = import_module("exml_sim.rejection.solve"), [0]
     help_ = solver._try_reference
@@ -141,7 +141,7 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|")
     for name, (share, family) in (FAMILIES | HARD).items():
         start = time.process_time()
-        with counted_help() as asked:
+        with count_help() as asked:
             solved, short, worst, seeds = run(family, max(1, round(share * options.problems)), options.seed)
         cost = 1e3 * (time.process_time() - start) / solved
         print(

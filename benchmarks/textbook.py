@@ -16,7 +16,7 @@ Loop = Callable[[list[float], int, np.random.Generator], int]
 
 
 def divergence(p: float, q: float) -> float:
-    """kl(p, q) of Bernoulli laws."""
+    """kl(p, q) of Bernoulli distributions."""
     q = min(max(q, 1e-15), 1.0 - 1e-15)
     first = p * math.log(p / q) if p > 0.0 else 0.0
     return first + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)

@@ -27,7 +27,7 @@ def test_the_printed_loss_is_degenerate() -> None:
         assert rejection_loss(0.0, 1.0, y, 0.2) == 1.0
 
 
-def test_the_boundary_of_the_gate_rejects() -> None:
+def test_the_boundary_of_the_reject_option_rejects() -> None:
     assert rejection_loss(1.0, 0.0, 1, 0.3) == 0.3
 
 

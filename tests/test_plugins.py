@@ -1,4 +1,4 @@
-"""Strategies, pools, scores and bounds of plug-ins: resolved by name, sent to workers, told apart by their source."""
+"""Strategies, pools, scores and bounds of plug-ins: resolved by name, sent to workers, identified by source."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ GUIDES = {
 }
 
 
-def page(name: str) -> str:
-    """The page of one command."""
+def make_page(name: str) -> str:
+    """Make the page of one command."""
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    parts = [f"# exml {name}", *_described(command, f"exml {name}")]
+    parts = [f"# exml {name}", *_describe(command, f"exml {name}")]
     if isinstance(command, click.Group):
         for inner, part in sorted(command.commands.items()):
-            parts += [f"## exml {name} {inner}", *_described(part, f"exml {name} {inner}")]
+            parts += [f"## exml {name} {inner}", *_describe(part, f"exml {name} {inner}")]
     if name in GUIDES:
         parts.append(
             f"More in [the guide](../{GUIDES[name]}). [Options that commands share](../reference/command-line.md)."
@@ -51,28 +51,26 @@ def page(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _described(command: click.Command, path: str) -> list[str]:
-    """Usage, help, and a table of the options."""
+def _describe(command: click.Command, path: str) -> list[str]:
+    """Write usage, help, and a table of the options."""
     context = click.Context(command, info_name=path)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     described = [f"```text\n{usage}\n```"]
     if command.help:
-        described += [_escaped(line) for line in inspect.cleandoc(command.help).replace("\b\n", "").split("\n\n")]
-    rows = [record for one in command.params if (record := one.get_help_record(context)) is not None]
+        described += [_escape(line) for line in inspect.cleandoc(command.help).replace("\b\n", "").split("\n\n")]
+    rows = [record for part in command.params if (record := part.get_help_record(context)) is not None]
     if rows:
         table = ["| option | meaning |", "|---|---|"]
-        table += [
-            f"| `{option.replace('|', chr(92) + '|')}` | {_escaped(_line(meaning))} |" for option, meaning in rows
-        ]
+        table += [f"| `{option.replace('|', chr(92) + '|')}` | {_escape(_join(meaning))} |" for option, meaning in rows]
         described.append("\n".join(table))
     return described
 
 
-def _line(text: str) -> str:
+def _join(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("<", "&lt;").replace("*", "\\*")
 
 
@@ -80,7 +78,7 @@ def main() -> None:
     """Write all pages."""
     FOLDER.mkdir(exist_ok=True)
     for name in SUBCOMMANDS:
-        (FOLDER / f"{name}.md").write_text(page(name), encoding="utf-8")
+        (FOLDER / f"{name}.md").write_text(make_page(name), encoding="utf-8")
     sys.stdout.write(f"{len(SUBCOMMANDS)} pages in {FOLDER}\n")
 
 

@@ -33,6 +33,8 @@ GENERATED = {
 RESULTS = "docs/reference/results-*.md"
 #: Documents beside docs/ in which deny-listed words are looked for.
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "mkdocs.yml")
+#: The test of this tool, which plants deny-listed words.
+PLANTED = "tests/tools/test_measure.py"
 #: Names of variables that do not say what the variable holds.
 VAGUE_NAMES = ("one", "found", "some", "told")
 #: Names of functions that are no verbs: they begin with a preposition or question word, or are a participle.
@@ -51,12 +53,12 @@ TARGETS: dict[str, float | None] = {
     "words of README.md": 900,
     "words of docs": 26_000,
     "vague variables": 20,
-    "vague variables elsewhere": None,
+    "vague variables elsewhere": 20,
     "functions without a verb": None,
     "functions without a verb elsewhere": None,
     "public functions without docstring": None,
     "deny-listed words": 0,
-    "deny-listed words elsewhere": None,
+    "deny-listed words elsewhere": 0,
 }
 
 _ABBREVIATION = re.compile(r"(?<!\w)(e\.g|i\.e|cf|vs|etc|al|Eqs?|Sec|Fig|Thm|No|pp|resp)\.")
@@ -304,6 +306,7 @@ def read_code(root: Path, packages: Sequence[str] = PACKAGES) -> list[Source]:
     return [
         Source(path, list_identifiers(ast.parse(text), module), list_code_prose(text))
         for path, module, text in list_code(root, packages)
+        if path != PLANTED
     ]
 
 

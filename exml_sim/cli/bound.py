@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Strategy = Literal["uniform", "median"]
 #: The smallest positive double; a bound below it underflows to 0.
 _SMALLEST = 5e-324
-STRATEGIES: dict[Strategy, str] = {"uniform": "uniform allocation", "median": "median elimination"}
+STRATEGIES: tuple[Strategy, ...] = ("uniform", "median")
+TITLES = {"uniform": "uniform allocation", "median": "median elimination"}
 
 
 class _Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -82,7 +83,7 @@ def read_problem(
         raise click.UsageError(f"--gaps needs K - 1 = {K - 1} numbers, one for each other candidate; got {len(gaps)}")
     problem = BoundProblem(K, gap, gaps=gaps, **rest)
     problem.check()
-    return problem, tuple(STRATEGIES) if strategy == "both" else (strategy,)
+    return problem, STRATEGIES if strategy == "both" else (strategy,)
 
 
 def describe_problem(problem: BoundProblem) -> str:
@@ -161,10 +162,11 @@ def _bound_study(file: Path, budget: int, certify: bool) -> list[Row]:
 def _write(
     place: str, strategy: str, values: tuple[BoundValue, ...], reason: str, certificate: Certificate | None
 ) -> str:
-    title = f"{place}, {strategy.replace('_', ' ')}" if place else STRATEGIES[strategy]
+    title = f"{place}, {strategy.replace('_', ' ')}" if place else TITLES[strategy]
     names = [_name(value.name) for value in values]
     width = max(map(len, names), default=0)
-    lines = [f"  {name:{width}}  {_format(value)}{f': {value.note}' if value.note else ''}" for name, value in zip(names, values, strict=True)]
+    shown = [f"{_format(value)}{f': {value.note}' if value.note else ''}" for value in values]
+    lines = [f"  {name:{width}}  {text}" for name, text in zip(names, shown, strict=True)]
     certified = [] if certificate is None else [f"  {certificate.sentence}"]
     return "\n".join([title, *(lines or [f"  no bound: {reason}"]), *certified])
 

@@ -1,4 +1,4 @@
-"""``exml claims``: every statement of the paper's theory: true, in need of a correction, or false."""
+"""``exml claims``: list every statement of the paper's theory: true, in need of a correction, or false."""
 
 from __future__ import annotations
 

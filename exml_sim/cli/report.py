@@ -35,6 +35,7 @@ def command(
     from exml_sim.engine.result import StudyResult
     from simulations._certification import read_certificates
     from simulations.report._comparison import make_comparison, render_comparison
+    from simulations.report._findings import QUESTION
     from simulations.report._page import make_page
     from simulations.report._render import render
 
@@ -46,7 +47,8 @@ def command(
             findings, text = comparison["headline"], render_comparison(comparison)
         else:
             page = make_page(results[0], read_certificates(stores[0].parent))
-            findings, text = [*page["headline"], *page["budgets"], page["verdict"], *page["findings"]], render(page)
+            findings = [QUESTION, *page["headline"], *page["budgets"], page["verdict"], *page["findings"]]
+            text = render(page)
     options.make_folder(target.parent)
     target.write_text(text, encoding="utf-8")
     lines = [] if quiet else [*findings, ""]

@@ -25,7 +25,7 @@ PRESETS = ("bench", "bench-all")
 #: Bytes of a file of data that is copied beside study.toml.
 MAX_COPY_BYTES = 10**7
 #: Columns and rows of a table that is printed without --explain.
-MAX_COLUMNS, MAX_ROWS = 4, 10
+MAX_COLUMNS, MAX_ROWS, MAX_LINES = 4, 12, 25
 BACKENDS = ("threads", "processes", "dask")
 
 
@@ -119,7 +119,8 @@ def command(
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         _copy_plugins(study, out)
         if shard is not None and not result.complete:
-            data, text = describe_store(result, path), f"Part {shard[0]} of {shard[1]} is in {path}. `exml merge` joins all parts."
+            text = f"Part {shard[0]} of {shard[1]} is in {path}. `exml merge` joins all parts."
+            data = describe_store(result, path)
         elif preset is not None:
             data, text = _write_bench(result, out, path)
         else:
@@ -343,11 +344,11 @@ def _write_text(result: StudyResult, panels: list[Panel], page: dict[str, Any], 
     from simulations.report._findings import QUESTION
 
     parts = [[QUESTION, *page["headline"], *(page["budgets"] if explain else [])]]
-    parts.append([_print_frame(_tabulate_needs(panels), explain)])
-    rates = _tabulate_rates(panels)
-    if explain or len(rates) <= MAX_ROWS // 2:
-        title = f"Failure rate with its {CONFIDENCE:.0%} interval:"
-        parts.append([title, _print_frame(rates, explain)])
+    room = 10**9 if explain else MAX_LINES - len(parts[0]) - 6
+    parts.append(_print_frame(_tabulate_needs(panels), room if explain else min(room, MAX_ROWS)))
+    rates = [f"Failure rate with its {CONFIDENCE:.0%} interval:", *_print_frame(_tabulate_rates(panels), 10**9)]
+    if explain or len(rates) < room - len(parts[1]):
+        parts.append(rates)
     if result.study.mode == "excess_risk":
         lines = excess_lines(result, CONFIDENCE)
         parts.append(lines if explain else lines[:MAX_ROWS])
@@ -402,12 +403,10 @@ def _format_rate(cell: CellSummary) -> str:
     return f"{cell.failure_rate:.4f} [{cell.lower:.4f}, {cell.upper:.4f}]"
 
 
-def _print_frame(frame: pd.DataFrame, explain: bool) -> str:
-    """Print a table; one with many columns is turned, and cut unless `explain` is given."""
-    shown = frame if len(frame.columns) <= MAX_COLUMNS else frame.T
-    if explain or len(shown) <= MAX_ROWS:
-        return str(shown.to_string())
-    return f"{shown.head(MAX_ROWS).to_string()}\n... {len(shown) - MAX_ROWS} more with --explain"
+def _print_frame(frame: pd.DataFrame, most: int) -> list[str]:
+    """Print a table in at most this many lines; one with many columns is turned."""
+    lines = (frame if len(frame.columns) <= MAX_COLUMNS else frame.T).to_string().splitlines()
+    return lines if len(lines) <= most else [*lines[: most - 1], f"... {len(lines) - most + 1} more with --explain"]
 
 
 def describe_store(result: StudyResult, store: Path) -> dict[str, Any]:

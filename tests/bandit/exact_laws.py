@@ -1,4 +1,4 @@
-"""Exact laws that the tests hold strategies against."""
+"""Exact distributions that the tests hold strategies against."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_the_error_is_that_of_the_module() -> None:
     assert error_of(mine[:1], theirs[:1])[1] == math.inf
 
 
-def test_the_limit_is_students_with_the_level_shared_among_candidates_and_looks() -> None:
+def test_the_limit_is_students_with_the_level_shared_among_candidates_and_analyses() -> None:
     mine, theirs = losses(50, 0.3), losses(50, 0.5)
     said = report_selection("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, analyses=2)
     value, error = error_of(mine, theirs)
@@ -114,7 +114,7 @@ def test_few_rows_say_nothing() -> None:
 
 @pytest.mark.parametrize(("up", "shift"), [(0.05, 0.0), (0.3, 0.0), (0.5, 0.0), (0.05, 0.2), (0.3, 0.2), (0.5, 0.2)])
 def test_bets_are_an_e_value_at_every_edge_of_the_null(up: float, shift: float) -> None:
-    """Exact: all outcomes of 8 rows of a two-point law whose mean is the shift; the expectation is 1."""
+    """Exact: all outcomes of 8 rows of a two-point distribution whose mean is the shift; the expectation is 1."""
     high = LARGEST_LOSS
     low = (shift - up * high) / (1.0 - up)
     assert low >= -LARGEST_LOSS
@@ -126,7 +126,7 @@ def test_bets_are_an_e_value_at_every_edge_of_the_null(up: float, shift: float) 
 
 
 def test_planted_a_bet_on_the_rows_that_were_fitted_is_no_e_value() -> None:
-    """The same law with a mean above the shift: the attack sees it."""
+    """The same distribution with a mean above the shift: fuzzing sees it."""
     up, shift = 0.55, 0.0
     total = sum(
         up**ups

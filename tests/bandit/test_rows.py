@@ -142,7 +142,7 @@ def test_the_regime_decides_the_path():
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_risks_gaps_and_best_set_are_those_of_the_population(name):
+def test_risks_gaps_and_best_arms_are_those_of_the_population(name):
     pool = FeaturePool(population(), **SCORES[name])
     risks = [one_by_one(pool.scoring, arm.gram, pool.population.y, np.ones(M)) for arm in pool.feature_arms]
     assert pool.risks == pytest.approx(risks, abs=1e-5 if name == "risk" else 2e-8)
@@ -229,7 +229,7 @@ def test_cheaper_arms_hold_a_longer_prefix_of_the_same_rows():
     assert np.all(counts[1] >= counts[2])
 
 
-def test_buying_everything_finds_the_best_set_for_sure():
+def test_buying_everything_finds_the_best_arms_with_confidence():
     pool = FeaturePool(population(), **AFFINE, replacement="never")
     batch = pool.explore_many(UniformAllocation(), 4 * M, 20)
     assert not batch.failures(pool.best_arms()).any()

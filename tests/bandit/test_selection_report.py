@@ -48,7 +48,7 @@ def test_the_jackknife_is_leaving_out_one_draw_after_the_other(shared: bool) -> 
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
     rows = rng.integers(0, 40, 12).tolist()
     draws = [rows, rows[:9]] if shared else [rows, rng.integers(0, 40, 9).tolist()]
-    counts = np.array([np.bincount(differences, minlength=pool.n_rows) for differences in draws], dtype=np.int32)
+    counts = np.array([np.bincount(draw, minlength=pool.n_rows) for draw in draws], dtype=np.int32)
     result = AffineJackknife(grams, pool.population.y, 0.8, shared).differences(counts[None], np.array([0]))
     if shared:
         draws = [rows[:9], rows[:9]]

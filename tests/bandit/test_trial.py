@@ -42,7 +42,7 @@ def test_plot_draws_the_allocation():
     plt.close("all")
 
 
-def test_failures_count_selections_outside_the_best_set():
+def test_failures_count_selections_outside_the_best_arms():
     batch = POOL.explore_many(SuccessiveAcceptsRejects(k=2), 300, 50)
     inside = np.array([set(line) <= {1, 0, 4} for line in batch.selected.tolist()])
     assert np.array_equal(batch.failures((0, 1, 4)), ~inside)

@@ -1,4 +1,4 @@
-"""The answer in money: the law of the curve, the expected net benefit against simulation, and the commands."""
+"""The answer in money: the distribution of the curve, the expected net benefit against simulation, and the commands."""
 
 import json
 import math

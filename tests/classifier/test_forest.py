@@ -77,7 +77,7 @@ def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
 
 
 @pytest.mark.parametrize("levels", [None, 3])
-def test_every_node_has_the_best_cut_of_all_columns_if_it_looks_at_all(levels):
+def test_every_node_has_the_best_cut_of_all_columns_if_it_searches_all(levels):
     X, T = table(60, 4, 3, seed=1, levels=levels)
     nodes, roots, _ = grow_forest(X, T, 4, 5, tried=4)
     points = X.astype(np.float32)
@@ -105,7 +105,7 @@ def test_a_cut_that_is_not_the_best_would_be_seen():
     assert gain_of(T[rows], w, below) < best_gain(X.astype(np.float32)[rows], T[rows], w, range(4)) - 1e-6
 
 
-def test_a_node_looks_at_the_square_root_of_the_columns_each_as_likely_as_the_others():
+def test_a_node_searches_the_square_root_of_the_columns_each_as_likely_as_the_others():
     # One column explains everything; a root takes it whenever it sees it: 4 of 16 columns are looked at.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 16))

@@ -1,4 +1,4 @@
-"""One layer: the binary model is the rejection classifier, the gate over many classes reduces to it."""
+"""One layer: the binary model is the rejection classifier, the reject option over many classes reduces to it."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_two_classes_are_the_rejection_classifier(rows, kernel, loss, C):
 
 
 def test_one_against_the_rest_of_two_classes_is_the_binary_model(rows):
-    """The claim in the module: both problems of two classes are mirror images, and the gate is g alone."""
+    """The claim in the module: both problems of two classes are mirror images, and the reject option is g alone."""
     X, y = rows
     options = ModelOptions()
     frame = Frame.of(X, options)
@@ -53,7 +53,7 @@ def test_one_against_the_rest_of_two_classes_is_the_binary_model(rows):
     assert clear.sum() > 40
 
 
-def test_the_gate_needs_a_claim_and_confidence():
+def test_the_reject_option_needs_a_claim_and_confidence():
     h = np.array([[1.0, 0.5, -2.0], [1.0, 0.5, -2.0], [-0.1, -0.5, -2.0]])
     g = np.array([[0.2, -1.0, -1.0], [-0.2, 1.0, 1.0], [0.2, 1.0, 1.0]])
     winner, accepted = apply_rejector(h, g)

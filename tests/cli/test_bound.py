@@ -1,4 +1,4 @@
-"""`exml bound`: the ladder, its conditions, bad input."""
+"""`exml bound`: the comparison of bounds, its conditions, bad input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.studies import features
 POINT = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2", "--budget")
 
 
-def test_the_ladder_is_that_of_the_theory(capsys) -> None:
+def test_the_comparison_is_that_of_the_theory(capsys) -> None:
     code, out, _ = call(capsys, "bound", *POINT, "16000", "--json")
     assert code == 0
     data = json.loads(out)
@@ -90,7 +90,7 @@ def test_the_pools_of_a_study_have_the_bounds_that_know_them(capsys, tmp_path) -
     assert len(pool) == len({cell.labels for cell in study.cells()})
     first = next(cell for cell in study.cells() if not isinstance(bounds_of(study, cell), str))
     kind, point = bounds_of(study, first)
-    line = next(bound for bound in pool if bound["strategy"] == first.labels[2] and bound["bounds"])
+    line = next(row for row in pool if row["strategy"] == first.labels[2] and row["bounds"])
     values = {bound["name"]: bound["value"] for bound in line["bounds"]}
     assert values["population"] == point.bound("population", kind, 60)
     assert "population, sharp" in values

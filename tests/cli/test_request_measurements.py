@@ -61,9 +61,9 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-def fill(rows, sample=None, skip=()):
-    """Write values into the blank cells of a sheet, of the first rows only if told so."""
-    for entry in rows[:sample]:
+def fill(rows, first=None, skip=()):
+    """Write values into the blank cells of a request, of the first rows only if told so."""
+    for entry in rows[:first]:
         row = int(entry["line"]) - 2
         assert entry["who"] == f"p{row}"
         assert Fraction(entry["cost"]) == PRICES[entry["candidate"]]
@@ -102,22 +102,22 @@ def test_round_by_round_it_is_the_run_on_the_full_table(place, capsys):
     assert "Saved" in measure(capsys, "--force")[1]
 
 
-def test_half_filled_sheets_lose_nothing(place, capsys):
+def test_half_filled_requests_lose_nothing(place, capsys):
     measure(capsys)
-    sheet = read("exml-out/to_measure.csv")
-    fill(sheet, some=5)
+    request = read("exml-out/to_measure.csv")
+    fill(request, first=5)
     code, out, err = measure(capsys)
     assert (code, err) == (0, "")
-    lacking = sheet[5]
+    lacking = request[5]
     first = COLUMNS[lacking["candidate"]][0]
-    assert f"still lacks {len(sheet) - 5} values" in out
+    assert f"still lacks {len(request) - 5} values" in out
     assert f"the first is line {lacking['line']}, {lacking['candidate']}, column {first}." in out
-    # The sheet is left alone, and what was filled in is in the journal already: a lost sheet is written anew.
-    assert read("exml-out/to_measure.csv") == sheet
+    # The request is left alone, and what was filled in is in the journal already: a lost request is written anew.
+    assert read("exml-out/to_measure.csv") == request
     (place / "exml-out/to_measure.csv").unlink()
-    assert f"Measure {len(sheet) - 5} values" in measure(capsys)[1]
+    assert f"Measure {len(request) - 5} values" in measure(capsys)[1]
     rest = read("exml-out/to_measure.csv")
-    assert {(r["line"], r["candidate"]) for r in rest} == {(r["line"], r["candidate"]) for r in sheet[5:]}
+    assert {(r["line"], r["candidate"]) for r in rest} == {(r["line"], r["candidate"]) for r in request[5:]}
     # One of two columns of a candidate: the row stays open, and the cell stays filled.
     fill(rest, skip=["m2"])
     out = measure(capsys)[1]
@@ -132,17 +132,17 @@ def test_half_filled_sheets_lose_nothing(place, capsys):
 
 def test_what_is_not_asked_for_is_not_read(place, capsys):
     measure(capsys)
-    sheet = read("exml-out/to_measure.csv")
-    asked = {(entry["line"], entry["candidate"]) for entry in sheet}
+    request = read("exml-out/to_measure.csv")
+    asked = {(entry["line"], entry["candidate"]) for entry in request}
     stranger = next(str(line) for line in range(2, 122) if (str(line), "low") not in asked)
-    fill(sheet)
-    for entry in sheet:
+    fill(request)
+    for entry in request:
         for column in VALUES:
             entry[column] = "garbage" if entry[column] == "-" else entry[column]
-    extra = {**sheet[0], "line": stranger, "candidate": "low", "low": "not even a number"}
-    fill_lines = [*sheet, extra]
+    extra = {**request[0], "line": stranger, "candidate": "low", "low": "not even a number"}
+    fill_lines = [*request, extra]
     with open("exml-out/to_measure.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, list(sheet[0]))
+        writer = csv.DictWriter(file, list(request[0]))
         writer.writeheader()
         writer.writerows(fill_lines)
     code, out, err = measure(capsys)
@@ -154,34 +154,34 @@ def test_what_is_not_asked_for_is_not_read(place, capsys):
 
 def test_bad_cells_are_one_line_and_change_nothing(place, capsys):
     measure(capsys)
-    sheet = read("exml-out/to_measure.csv")
-    fill(sheet)
-    sheet[3]["low" if sheet[3]["candidate"] == "low" else COLUMNS[sheet[3]["candidate"]][0]] = "0,5"
+    request = read("exml-out/to_measure.csv")
+    fill(request)
+    request[3]["low" if request[3]["candidate"] == "low" else COLUMNS[request[3]["candidate"]][0]] = "0,5"
     with open("exml-out/to_measure.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, list(sheet[0]), delimiter=";")
+        writer = csv.DictWriter(file, list(request[0]), delimiter=";")
         writer.writeheader()
-        writer.writerows(sheet)
+        writer.writerows(request)
     before = {p.name: p.read_bytes() for p in (place / "exml-out").iterdir()}
     code, out, err = measure(capsys)
     assert (code, out) == (2, "")
     assert "must be a number, got '0,5'; write a decimal point, not a comma" in err
     assert {p.name: p.read_bytes() for p in (place / "exml-out").iterdir()} == before
-    fill([*sheet[:3], sheet[0]])
+    fill([*request[:3], request[0]])
     assert "is there twice" in measure(capsys)[2]
 
 
 def test_a_lost_row_is_replaced(place, capsys):
     measure(capsys, "--strategy", "uniform_allocation")
-    sheet = read("exml-out/to_measure.csv")
-    fill(sheet)
-    at = next(i for i, entry in enumerate(sheet) if entry["candidate"] == "mid")
-    sheet[at]["m2"] = "lost"
-    sheet_lines = [[*entry.values()] for entry in sheet]
+    request = read("exml-out/to_measure.csv")
+    fill(request)
+    at = next(i for i, entry in enumerate(request) if entry["candidate"] == "mid")
+    request[at]["m2"] = "lost"
+    request_lines = [[*entry.values()] for entry in request]
     with open("exml-out/to_measure.csv", "w", newline="") as file:
-        csv.writer(file).writerows([list(sheet[0]), *sheet_lines])
+        csv.writer(file).writerows([list(request[0]), *request_lines])
     out = measure(capsys, "--strategy", "uniform_allocation")[1]
     assert "Measure 1 value (1 of mid)" in out
-    assert read("exml-out/to_measure.csv")[0]["line"] != sheet[at]["line"]
+    assert read("exml-out/to_measure.csv")[0]["line"] != request[at]["line"]
 
 
 def test_other_runs_are_kept_apart(place, capsys):

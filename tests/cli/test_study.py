@@ -283,3 +283,18 @@ def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     (line,) = [line for line in done.output.splitlines() if "excess risk" in line]
     assert all(f"({term}) " in line for term in "abcde")
+
+
+@pytest.mark.parametrize(("strategies", "budgets"), [(1, 2), (3, 4), (4, 9), (6, 9)])
+def test_no_study_prints_more_than_25_lines(tmp_path, strategies, budgets):
+    names = ["uniform_allocation", "sequential_halving", "successive_rejects", "ocba", "top_two", "ugap_eb"]
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f"strategies = {names[:strategies]}\ntrials = 20\ngrid = {{K = [4, 8], gap = [0.05, 0.08]}}\n"
+        f"budgets = {{per_arm = {[5 * n for n in range(1, budgets + 1)]}}}\n"
+        '[[pools]]\nkind = "family"\nfamily = "one group"\n',
+        encoding="utf-8",
+    )
+    result = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out"), "--quiet", "--no-report"])
+    assert result.exit_code == 0, result.output
+    assert len(result.output.splitlines()) <= 25

@@ -83,7 +83,7 @@ def test_every_kind_of_file_gives_the_same_run(frame, capsys, tmp_path):
     assert [row["prediction"] for row in csv.DictReader(out.splitlines())] == [row["prediction"] for row in prediction]
 
 
-def test_the_door_is_shut_before_anything_is_bought(frame, capsys, tmp_path):
+def test_the_preflight_check_is_shut_before_anything_is_bought(frame, capsys, tmp_path):
     frame["y"] = np.random.default_rng(0).normal(size=120)
     frame.to_csv("t.csv", index=False)
     code, out, err = run(capsys, "explore", "t.csv", *COMMON, *GIVEN)
@@ -93,7 +93,7 @@ def test_the_door_is_shut_before_anything_is_bought(frame, capsys, tmp_path):
 
 
 @pytest.mark.usefixtures("unseen_pictures")
-def test_memory_is_checked_at_the_door(frame, capsys, tmp_path):
+def test_memory_is_checked_first(frame, capsys, tmp_path):
     frame.to_csv("t.csv", index=False)
     code, _, err = run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K")
     assert code == 2

@@ -19,7 +19,7 @@ import pytest
 from exml_sim.cli import SUBCOMMANDS, cli
 from tests.cli.test_main import call
 from tests.docs.pages import DOCS, DOCUMENTS, ROOT, read
-from tools.command_pages import FOLDER, page
+from tools.command_pages import FOLDER, make_page
 from tools.mkdocs_math import extract_formulas, insert_formulas
 
 #: Files that a reader has made by an earlier command of the page, or brings along.
@@ -152,7 +152,7 @@ def test_commands_that_are_not_understood_are_detected() -> None:
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_the_page_of_a_command_is_up_to_date(name: str) -> None:
     """If it is not: python -m tools.command_pages."""
-    assert (FOLDER / f"{name}.md").read_text(encoding="utf-8") == page(name)
+    assert (FOLDER / f"{name}.md").read_text(encoding="utf-8") == make_page(name)
 
 
 def test_every_command_has_a_page() -> None:

@@ -54,7 +54,7 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[
 
 
 def kill_when(path: Path, done: int, victim: subprocess.Popen[bytes], result: list[int]) -> threading.Thread:
-    """Kill a process as soon as so many trials are stored."""
+    """Kill a process as soon as that many trials are stored."""
 
     def watch() -> None:
         deadline = time.monotonic() + 120

@@ -225,7 +225,7 @@ def test_a_precision_in_place_of_trials() -> None:
 
 
 def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
-    """A bound that holds with room is decided early; one that says nothing ends at the first look."""
+    """A bound that holds with room is decided early; one that says nothing ends at the first interim analysis."""
     (tmp_path / "wide.py").write_text(
         "from exml_sim.engine import bound\n@bound()\ndef half(budget, context):\n"
         "    return 0.5 if budget > 30 else float('nan')\n",

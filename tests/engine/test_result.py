@@ -175,20 +175,24 @@ def test_nothing_run_yet_is_an_empty_summary(tmp_path):
             empty.compare(0, 1)
 
 
-def multinomial(trials: int, law: tuple[float, ...]) -> Iterator[tuple[float, tuple[int, ...]]]:
+def multinomial(trials: int, distribution: tuple[float, ...]) -> Iterator[tuple[float, tuple[int, ...]]]:
     """All counts of three outcomes with their probabilities."""
     for a in range(trials + 1):
         for b in range(trials + 1 - a):
-            mass = binom.pmf(a, trials, law[0]) * binom.pmf(b, trials - a, law[1] / (1 - law[0]))
+            mass = binom.pmf(a, trials, distribution[0]) * binom.pmf(
+                b, trials - a, distribution[1] / (1 - distribution[0])
+            )
             yield mass, (a, b, trials - a - b)
 
 
-@pytest.mark.parametrize("law", [(0.9, 0.08, 0.02), (0.98, 0.015, 0.005), (0.3, 0.4, 0.3), (0.99, 0.001, 0.009)])
-def test_regret_intervals_cover_by_exact_enumeration(law):
+@pytest.mark.parametrize(
+    "distribution", [(0.9, 0.08, 0.02), (0.98, 0.015, 0.005), (0.3, 0.4, 0.3), (0.99, 0.001, 0.009)]
+)
+def test_regret_intervals_cover_by_exact_enumeration(distribution):
     """Values 0, 0.1 and 0.4 in 40 trials: the bounded interval keeps its 90 %, Student's with few failures does not."""
     values = np.array([0.0, 0.1, 0.4])
-    truth, inside, student = float(np.dot(law, values)), 0.0, 0.0
-    for mass, counts in multinomial(40, law):
+    truth, inside, student = float(np.dot(distribution, values)), 0.0, 0.0
+    for mass, counts in multinomial(40, distribution):
         mean = float(np.dot(counts, values)) / 40
         deviation = float(np.sqrt(np.dot(counts, (values - mean) ** 2) / 39))
         low, high = bounded_interval(mean, deviation, 40, 0.4, 0.9)
@@ -196,7 +200,7 @@ def test_regret_intervals_cover_by_exact_enumeration(law):
         low, high = mean_interval(mean, deviation, 40, 0.9)
         student += mass * (low <= truth <= high)
     assert inside >= 0.9
-    if law[0] >= 0.98:
+    if distribution[0] >= 0.98:
         assert student < 0.9
 
 

@@ -41,7 +41,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("change", FOUND.values(), ids=FOUND)
-def test_what_the_attack_found_is_one_line(stored, change) -> None:
+def test_what_the_test_found_is_one_line(stored, change) -> None:
     rewrite(stored, *change)
     before = contents(stored.parent)
     for action in (lambda: StudyResult.open(stored), lambda: Store.read_own(stored), lambda: run(STUDY, store=stored)):

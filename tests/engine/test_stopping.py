@@ -34,7 +34,7 @@ def test_the_interval_is_a_level_set(failures, trials):
 
 
 def crossing(rate: float, trials: int, alarm: float, interval) -> float:
-    """Exact probability that the interval ever excludes the true rate within so many trials, by dynamic programming."""
+    """Probability that the interval ever excludes the true rate within that many trials, by dynamic programming."""
     alive = np.array([1.0])
     lost = 0.0
     for n in range(1, trials + 1):
@@ -70,7 +70,7 @@ def test_cells_stop_when_decided_whatever_the_workers():
     assert results[0].summary()[0].trials < 5000
 
 
-def test_a_target_width_is_reached_at_the_first_look_that_has_it():
+def test_a_target_width_is_reached_at_the_first_analysis_that_has_it():
     study = known(trials=10_000, strategies=["uniform_allocation"], stop={"width": 0.1, "check_every": 50})
     result = run(study, n_jobs=2)
     for entry in result.summary():
@@ -117,13 +117,13 @@ def test_reported_intervals_cover_at_the_stopping_time():
 
 def test_regret_at_the_stopping_time_is_anytime_valid():
     """Exact, over all paths of 16 trials with three values: the sequence errs at most at its level, at any time."""
-    values, law, alarm = (0.0, 0.1, 0.4), (0.7, 0.2, 0.1), 0.5
-    truth = float(np.dot(values, law))
+    values, distribution, alarm = (0.0, 0.1, 0.4), (0.7, 0.2, 0.1), 0.5
+    truth = float(np.dot(values, distribution))
     alive, lost = {(0, 0): 1.0}, 0.0
     for n in range(1, 17):
         following: dict[tuple[int, int], float] = {}
         for (a, b), mass in alive.items():
-            for (da, db), p in zip(((0, 0), (1, 0), (0, 1)), law, strict=True):
+            for (da, db), p in zip(((0, 0), (1, 0), (0, 1)), distribution, strict=True):
                 following[a + da, b + db] = following.get((a + da, b + db), 0.0) + mass * p
         alive = following
         if n % 4 == 0:
@@ -150,8 +150,8 @@ def test_the_width_is_that_of_the_reported_interval():
         assert entry.upper - entry.lower <= 0.1
 
 
-def test_looks_are_linear(monkeypatch, tmp_path):
-    """Every trial is counted once for the decisions, however many looks there are; so are the stretches."""
+def test_analyses_are_linear(monkeypatch, tmp_path):
+    """Every trial is counted once for the decisions, however many interim analyses there are; so are the ranges."""
     counted, listed = [], []
     count, ranges = Store.counts, Store.ranges
 

@@ -41,7 +41,7 @@ def digest_exact(values: Any) -> str:
 
 
 def digest_rounded(values: Any, decimals: int = 6) -> str:
-    """Return the SHA-256 of floats rounded to so many decimals; minus zero is zero."""
+    """Return the SHA-256 of floats rounded to that many decimals; minus zero is zero."""
     array = np.round(np.asarray(values, dtype=np.float64), decimals) + 0.0
     return hashlib.sha256(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes()).hexdigest()
 

@@ -179,7 +179,7 @@ def largest_budget(example, fits):
 
 
 def room(example):
-    """Whether rounds of so many rows can be drawn at all."""
+    """Whether rounds of that many rows can be drawn at all."""
     world = example.world
     if world.replacement == "always":
         return lambda rounds: True

@@ -121,7 +121,7 @@ def _once(batch: TrialBatch) -> None:
 
 
 def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
-    """Put something between the rule and the till; None leaves a round out."""
+    """Put something between the rule and the until; None leaves a round out."""
 
     def before(batch: TrialBatch) -> None:
         buy, calls = batch.buy, [0]

@@ -95,7 +95,7 @@ class TestFactor:
     def test_a_quotient_beyond_all_floats_is_a_kernel_value_of_0(self) -> None:
         assert kernels.gaussian([[0.0], [1e9]], gamma=1e-300)[0, 1] == 0.0
 
-    def test_memory_is_known_beforehand(self) -> None:
+    def test_memory_is_known_in_advance(self) -> None:
         assert memory_needed(100_000, 400, d=10) < 3 * 2**30 < 30 * 2**30 < memory_needed(100_000)
         assert memory_needed(10_000, 200) >= 8 * 10_000 * 200
         assert memory_needed(1000, 100, folds=True) > memory_needed(1000, 100)

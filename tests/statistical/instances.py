@@ -98,7 +98,7 @@ def crowd_world(arms: int, level: float) -> World:
 
 
 def as_affine(world: World) -> AffinePool:
-    """A world for `theory.exact`, which computes laws independently of the engine."""
+    """A world for `theory.exact`, which computes distributions independently of the engine."""
     total = sum(world.copies)
     return make_pool(
         [Fraction(size, total) for size in world.copies],

@@ -29,7 +29,7 @@ def test_an_allotment_refuses_more_verdicts_than_were_planned():
         planned("test_planted_bugs", 21)
 
 
-def test_every_file_that_states_an_alarm_is_in_the_book():
+def test_every_file_that_states_a_false_alarm_rate_is_in_the_book():
     """A file says so by a constant ALARM or ALPHA, or in words."""
     words = re.compile(r"^(ALARM|ALPHA) = |alarm below|probability below 1e-|5\.5 standard errors", re.MULTILINE)
     own = ROOT / "tests" / "statistical"

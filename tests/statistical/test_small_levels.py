@@ -24,7 +24,7 @@ ARMS = {
 @pytest.mark.long
 @pytest.mark.parametrize(("strategy", "level"), [("uniform", 0.001), ("accumulate", 0.003), ("fresh", 0.003)])
 def test_the_tighter_bounds_are_consistent_at_small_levels(strategy, level):
-    """At the smallest budget that brings the bound to the level, so many trials that the factor 2 is decided."""
+    """At the smallest budget that brings the bound to the level, that many trials that the factor 2 is decided."""
     world = opposed_world(TILT, TILT, ARMS[strategy])
     bounds = {name: bound for name, bound in BOUNDS[strategy].items() if name.startswith("tighter")}
     budget = required_budget(lambda B, strict: bounds["tighter"](world.point, B), level, limit=10**6)

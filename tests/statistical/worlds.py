@@ -86,7 +86,7 @@ class World:
         return BoundProblem(self.pool.n_arms, None, self.theta, self.pool.kappa * self.ball, **known)
 
     def outcomes(self, pieces: tuple[int, ...]) -> float:
-        """Number of outcomes of consecutive draws of so many rows, all arms on the same rows."""
+        """Number of outcomes of consecutive draws of that many rows, all arms on the same rows."""
         atoms = len(self.copies)
         return math.prod(math.comb(n + atoms - 1, atoms - 1) for n in pieces)
 
@@ -96,7 +96,7 @@ class World:
         return result.failure_rate
 
     def count(self, strategy: Any, budget: int, trials: int, *, seed: int) -> int:
-        """Failures in so many trials of a strategy: a table by name, or any object that is one."""
+        """Failures in that many trials of a strategy: a table by name, or any object that is one."""
         if isinstance(strategy, dict):
             study = self.study(strategy, budget, "monte_carlo", trials=trials, seed=seed)
             (result,) = run(study, progress=False, n_jobs=1).summary()

@@ -1,6 +1,6 @@
 """Planted bugs in strategies, sampling, seeds and money, each as small as real ones are, and what they do to counts.
 
-The laws that the right things agree with come from `theory.exact`, which shares no code with the engine.
+The distributions that the right things agree with come from `theory.exact`, which shares no code with the engine.
 """
 
 from __future__ import annotations
@@ -151,9 +151,9 @@ def seen_in_median(error: str) -> Seen:
     """Median elimination and a buggy one."""
     right, wrong, arms, accumulate = MEDIAN[error]
     budget, pool = 2 * arms * ROWS, as_affine(WORLD[arms])
-    law = exact.median_selection(pool, budget, accumulate=accumulate, exact=False)
+    distribution = exact.median_selection(pool, budget, accumulate=accumulate, exact=False)
     counts = [WORLD[arms].count(rule, budget, TRIALS, seed=3) for rule in (right, wrong)]
-    return Seen(float(exact.failure(pool, law)), TRIALS, *counts)
+    return Seen(float(exact.failure(pool, distribution)), TRIALS, *counts)
 
 
 def seen_in_money() -> Seen:

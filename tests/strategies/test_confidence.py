@@ -68,13 +68,13 @@ def crossing(mean_u: float, mean_v: float, bar: float, horizon: int, price: bool
 
 
 @pytest.mark.parametrize("means", [(0.5, 0.5), (0.2, 0.2), (0.6, 0.5)])
-def test_exactly_no_pair_is_sure_and_wrong_too_often(means: tuple[float, float]) -> None:
+def test_exactly_no_pair_is_confident_and_wrong_too_often(means: tuple[float, float]) -> None:
     delta = 0.2
     assert crossing(*means, -math.log(delta), 24) <= delta
 
 
-def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
-    """A planted error: the bare generalised likelihood ratio at every look."""
+def test_the_test_sees_a_likelihood_ratio_without_its_price() -> None:
+    """A planted error: the bare generalised likelihood ratio at every interim analysis."""
     assert crossing(0.5, 0.5, -math.log(0.2), 24, price=False) > 0.2
 
 
@@ -137,7 +137,7 @@ def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
     assert np.median(tie.spent_units) >= 990
 
 
-def test_an_indifference_ends_a_tie() -> None:
+def test_an_epsilon_ends_a_tie() -> None:
     tie = LossPool.bernoulli([0.5, 0.5, 0.9])
     for name in FIXED_CONFIDENCE:
         batch = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
@@ -146,7 +146,7 @@ def test_an_indifference_ends_a_tie() -> None:
         assert (batch.selected[:, 0] != 2).all()
 
 
-def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
+def test_one_arm_is_confident_at_once_and_rows_may_run_out() -> None:
     assert LossPool.bernoulli([0.5]).explore("successive_elimination", 100).confident
     pool = FeaturePool(feature_pool((70, 90)).population, theta=0.1, ball=0.8, replacement="never", shortfall="cap")
     result = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
@@ -154,7 +154,7 @@ def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
     assert result.ledger.spent == 2 * pool.n_rows
 
 
-def test_a_study_counts_cost_until_sure() -> None:
+def test_a_study_counts_cost_until_confident() -> None:
     study = Study(
         pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
         strategies=["successive_elimination", {"name": "successive_elimination", "confidence": 0.999}],  # type: ignore[arg-type]

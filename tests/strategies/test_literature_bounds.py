@@ -35,7 +35,7 @@ def rejects_bound(pool, budget):
 
 
 def violated(failures, bound):
-    """True if so many failures would have probability below ALARM at the bound."""
+    """True if that many failures would have probability below ALARM at the bound."""
     return bound < 1 and stats.binom.sf(failures - 1, TRIALS, bound) < ALARM
 
 

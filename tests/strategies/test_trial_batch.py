@@ -1,4 +1,4 @@
-"""N trials in lock-step are N trials alone, bit for bit; and bad input at the door."""
+"""N trials in lock-step are N trials alone, bit for bit; and bad input before anything runs."""
 
 from fractions import Fraction
 
@@ -85,7 +85,7 @@ def test_results_do_not_depend_on_blocks_threads_or_company(rule):
 
 
 def test_strategies_see_the_same_pulls():
-    """Paired comparison: an arm's first n pulls are the same whoever buys them."""
+    """Paired comparison: an arm's first n pulls are the same a caller that buys them."""
     uniform = POOL.explore(UniformAllocation(), 240, Seeds.of(1, 8))
     halving = POOL.explore(MedianElimination(), 2000, Seeds.of(1, 8))
     pulls = int(uniform.rounds[0].pulls[0])

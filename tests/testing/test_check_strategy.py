@@ -111,7 +111,7 @@ def test_mutants_of_foreign_rules_are_caught(rule: Any) -> None:
 
 
 def test_without_a_reference_many_mutants_are_still_caught() -> None:
-    """Only what every rule must do is checked then: money, bits, clear instances, names, the law of its own trials."""
+    """Only the duties of every strategy are checked: money, bits, clear instances, names, distribution of trials."""
     result = planted_rule(TwoStage(), like=None)
     caught = {entry.error for entry in result if entry.caught}
     assert caught >= {

@@ -47,7 +47,7 @@ def test_order(p: BoundProblem, strategy: str, rows: str, seed: int) -> None:
     assert (values[0].note == "") == covered
 
 
-def test_rungs_are_the_bounds_themselves() -> None:
+def test_bound_values_are_the_bounds_themselves() -> None:
     point = (16000, 8, 0.2, 0.1, 0.5)
     values = theory.compare_bounds(*point)
     assert [value.value for value in values] == [
@@ -62,7 +62,7 @@ def test_rungs_are_the_bounds_themselves() -> None:
     assert median[-1].value == tighter.delta_fail_median(160000, 8, 0.2, 0.1, 0.5, rows="fresh")
 
 
-def test_empty_rungs_say_why() -> None:
+def test_empty_bound_values_say_why() -> None:
     values = theory.compare_bounds(400, 8, 0.2, 0.1, 0.5)
     assert np.isnan(values[0].log_value)
     assert values[0].vacuous
@@ -79,7 +79,7 @@ def test_empty_rungs_say_why() -> None:
 @pytest.mark.parametrize("strategy", ["uniform", "median"])
 @pytest.mark.parametrize("rows", ["fresh", "accumulated"])
 @pytest.mark.parametrize("ties", range(7))
-def test_tied_arms_are_counted_and_the_rungs_do_not_rise(strategy: str, rows: str, ties: int) -> None:
+def test_tied_arms_are_counted_and_the_bound_values_do_not_rise(strategy: str, rows: str, ties: int) -> None:
     """Without the count, the median's one-gap values lack the factor |S*| and the comparison rises."""
     gaps = [0.0] * ties + [0.2] * (7 - ties)
     values = theory.compare_bounds(15360, 8, None, 0.1, 0.5, gaps=gaps, strategy=strategy, rows=rows)

@@ -159,7 +159,7 @@ def test_gaps_and_best_arms():
     assert failure(pool, selection, target=0) == selection[1] + selection[2]
 
 
-def test_large_samples_match_the_binomial_law():
+def test_large_samples_match_the_binomial_distribution():
     # An arm of signs against an arm without a feature: the latter wins only the tie, by its lower index.
     pool = make_pool([F(3, 5), F(2, 5)], [[0, 0], [1, -1]], radius=F(1, 2), theta=F(1, 10))
     n = 40

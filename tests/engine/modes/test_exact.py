@@ -45,10 +45,10 @@ def theirs(strategy: str, budget: str, values, weights, labels, **options) -> fl
     """The failure probability by `theory.exact`."""
     pool = make_pool(weights, values, labels=labels, radius=F(3, 10), theta=F(3, 10))
     if strategy.startswith("uniform_allocation"):
-        law = uniform_selection(pool, int(budget), exact=False, **options)
+        distribution = uniform_selection(pool, int(budget), exact=False, **options)
     else:
-        law = median_selection(pool, int(budget), accumulate="False" not in strategy, exact=False, **options)
-    return float(failure(pool, law))
+        distribution = median_selection(pool, int(budget), accumulate="False" not in strategy, exact=False, **options)
+    return float(failure(pool, distribution))
 
 
 def test_against_the_enumeration_of_theory():
@@ -134,11 +134,11 @@ def test_against_all_sequences_of_rows(rule):
     selected = strategy.explore(trials)
     assert trials.pulls.max() <= 9
     success, regret = outcomes(pool, selected, strategy.objective)
-    law = enumerate_cell(study, cell)
-    assert law.selected == pytest.approx(np.bincount(selected[:, 0], minlength=3) / len(orders), abs=1e-12)
-    assert sum(law.failure) == pytest.approx(1 - success.mean(), abs=1e-12)
-    assert sum(law.regret) == pytest.approx(regret.mean(), abs=1e-12)
-    assert law.pulls == pytest.approx(trials.pulls.mean(axis=0), abs=1e-12)
+    distribution = enumerate_cell(study, cell)
+    assert distribution.selected == pytest.approx(np.bincount(selected[:, 0], minlength=3) / len(orders), abs=1e-12)
+    assert sum(distribution.failure) == pytest.approx(1 - success.mean(), abs=1e-12)
+    assert sum(distribution.regret) == pytest.approx(regret.mean(), abs=1e-12)
+    assert distribution.pulls == pytest.approx(trials.pulls.mean(axis=0), abs=1e-12)
 
 
 def test_counting_agrees():
@@ -150,7 +150,7 @@ def test_counting_agrees():
         assert entry.mean_spend == pytest.approx(exact_one.mean_spend)
 
 
-def test_laws_are_stored_once_and_resumed(tmp_path):
+def test_distributions_are_stored_once_and_resumed(tmp_path):
     path = tmp_path / "study.sqlite"
     with run(atoms(), store=path) as first:
         assert first.complete

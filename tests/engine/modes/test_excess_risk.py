@@ -60,8 +60,8 @@ def test_the_terms_add_up_and_have_their_signs(ball):
 
 def test_label_probability_is_bayes_rule():
     points = draw(SPEC, 200, np.random.default_rng(0)).points
-    laws = [((-1, 0, -5), 3.0), ((1, 0, 5), 3.0), ((0, 0, 0), 1.5)]
-    p = [multivariate_normal.pdf(points, mean, variance * np.eye(3)) for mean, variance in laws]
+    distributions = [((-1, 0, -5), 3.0), ((1, 0, 5), 3.0), ((0, 0, 0), 1.5)]
+    p = [multivariate_normal.pdf(points, mean, variance * np.eye(3)) for mean, variance in distributions]
     np.testing.assert_allclose(label_probability(SPEC, points), (p[1] + p[2] / 2) / (p[0] + p[1] + p[2]), rtol=1e-10)
 
 

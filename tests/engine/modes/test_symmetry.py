@@ -1,4 +1,4 @@
-"""Symmetric rows are merged: the same laws from fewer outcomes, and larger cells."""
+"""Symmetric rows are merged: the same distributions from fewer outcomes, and larger cells."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def laws(entry: Study) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     "sampling", [{}, {"replacement": "never"}, {"rows": "independent"}, {"rows": "independent", "replacement": "never"}]
 )
-def test_merging_changes_no_law(sampling: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merging_changes_no_distribution(sampling: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     result = study(**sampling)
     merged = laws(result)
     monkeypatch.setattr(exact, "symmetric_classes", lambda grams, labels, sizes: np.arange(len(labels)))
-    for law, plain in zip(merged, laws(result), strict=True):
-        np.testing.assert_allclose(law, plain, rtol=1e-10)
-        assert law.sum() == pytest.approx(1.0)
+    for distribution, plain in zip(merged, laws(result), strict=True):
+        np.testing.assert_allclose(distribution, plain, rtol=1e-10)
+        assert distribution.sum() == pytest.approx(1.0)
 
 
 def test_merging_rows_that_are_not_symmetric_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,5 +67,5 @@ def test_half_steps_end_near_a_fixed_point(score, monkeypatch):
     assert quick.cost == pytest.approx(slow.cost, rel=0.1)
     assert np.abs(quick.log_ratio - slow.log_ratio).max() < 0.3
     assert np.abs(slow.log_ratio).max() > 0.3
-    # The tilt is a law.
+    # The tilt is a distribution.
     np.testing.assert_allclose(np.exp(quick.log_ratio).mean(axis=2), 1.0, atol=1e-12)

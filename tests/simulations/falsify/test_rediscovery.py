@@ -25,11 +25,11 @@ def test_the_tie_counterexample():
     pool, _ = rediscover("lemma-1-i", seed=3, evaluations=1500)
     assert len(pool.best) >= 2
     assert in_fractions(pool)
-    law = exact.uniform_selection(pool.pool, pool.budget)
+    distribution = exact.uniform_selection(pool.pool, pool.budget)
     bound = paper.delta_fail_uniform(
         pool.budget, pool.arms, float(pool.gap), float(pool.theta), float(pool.kappa_lambda)
     )
-    assert 1 - law[0] > Fraction(bound)
+    assert 1 - distribution[0] > Fraction(bound)
     assert bound < 1
 
 

@@ -117,7 +117,7 @@ def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
     )
     if entry.initial_theta in tried:
         assert np.array_equal(entry.initial.labels(), tried[entry.initial_theta].labels())
-    # A dearer rejection accepts more.
+    # A more expensive rejection accepts more.
     shares = [tried[theta].accepted.mean() for theta in sorted(tried)]
     assert shares == sorted(shares)
 

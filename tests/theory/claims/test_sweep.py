@@ -291,7 +291,7 @@ DRAWS = {
         "C": F(rng.randint(1, 40), 10),
     },
 }
-# Statements about named pools and exact laws of whole rounds; their cases are enumerations already.
+# Statements about named pools and exact distributions of whole rounds; their cases are enumerations already.
 NAMED = {
     "a4-conditioning",
     "a5-expectation",

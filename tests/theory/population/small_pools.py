@@ -47,7 +47,7 @@ def samples(p: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def exact_uniform(pool: Small, n: int) -> float:
-    """P[some arm outside the best set is at least as strong as every best arm] on n shared rows."""
+    """P[some arm outside the best arms is at least as strong as every best arm] on n shared rows."""
     counts, chance = samples(pool.p, n)
     strengths = pool.strengths(counts / n)
     fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
@@ -55,7 +55,7 @@ def exact_uniform(pool: Small, n: int) -> float:
 
 
 def exact_median(pool: Small, budget: int, *, fresh: bool) -> float:
-    """P[median elimination ends outside the best set], ties broken against the best arms."""
+    """P[median elimination ends outside the best arms], ties broken against the best arms."""
     K = len(pool.grams)
     rounds = ceil(log2(K))
     states: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {(tuple(range(K)), (0,) * len(pool.p)): 1.0}

@@ -105,7 +105,7 @@ def test_counts_add_up_to_all_sequences(order: int) -> None:
         assert total == (n * (n - 1)) ** order
 
 
-def test_the_law_of_a_sum_is_exact_far_into_its_tails() -> None:
+def test_the_distribution_of_a_sum_is_exact_far_into_its_tails() -> None:
     step = np.array([0.75, 0.25])
     for n in (1, 7, 60, 401, 900):
         total = sum_distributions(step, n, max(n - 3, 0))[n]
@@ -117,7 +117,7 @@ def test_the_law_of_a_sum_is_exact_far_into_its_tails() -> None:
         assert total.missing < 1e-26
 
 
-def test_the_cut_of_a_law_is_counted() -> None:
+def test_the_cut_of_a_distribution_is_counted() -> None:
     total = sum_distributions(np.array([0.5, 0.5]), 1000, 992)[1000]
     outside = sum(Fraction(comb(1000, k), 2**1000) for k in range(total.first))
     assert 0 < float(outside) <= total.missing

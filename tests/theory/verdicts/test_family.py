@@ -14,12 +14,12 @@ from theory.verdicts import judge, judge_family
 def family_error(bounds, truths, trials, alpha, refuted):
     """P(some cell with truth <= bound is refuted), over the product of all counts of independent cells."""
     holds = [truth <= bound for truth, bound in zip(truths, bounds, strict=True)]
-    laws = [stats.binom.pmf(range(n + 1), n, truth) for n, truth in zip(trials, truths, strict=True)]
+    distributions = [stats.binom.pmf(range(n + 1), n, truth) for n, truth in zip(trials, truths, strict=True)]
     total = 0.0
     for counts in itertools.product(*(range(n + 1) for n in trials)):
         cells = list(zip(counts, trials, bounds, strict=True))
         if any(wrong and true for wrong, true in zip(refuted(cells, alpha), holds, strict=True)):
-            total += math.prod(law[k] for law, k in zip(laws, counts, strict=True))
+            total += math.prod(distribution[k] for distribution, k in zip(distributions, counts, strict=True))
     return total
 
 
@@ -50,9 +50,9 @@ def test_cells_that_share_their_trials_are_covered_too():
     trials, alpha = 30, 0.05
     for bounds in [(0.2, 0.2, 0.2), (0.1, 0.2, 0.3)]:
         for truth in (0.1, 0.2, 0.3):
-            law = stats.binom.pmf(range(trials + 1), trials, truth)
+            distribution = stats.binom.pmf(range(trials + 1), trials, truth)
             wrong = 0.0
-            for count, mass in enumerate(law):
+            for count, mass in enumerate(distribution):
                 verdicts = judge_family([(count, trials, bound) for bound in bounds], alpha=alpha)
                 pairs = zip(verdicts, bounds, strict=True)
                 wrong += mass * any(v.outcome == "refuted" and truth <= bound for v, bound in pairs)
