@@ -41,7 +41,7 @@ ALPHA = 1e-9
 MAX_TRIALS = 400_000
 #: Failure probabilities below this are certified with weighted trials, 64 / delta of them at most.
 RARE, MAX_RARE_TRIALS = 1e-4, 64.0
-#: A search for a rare failure probability begins where it is near this part of delta, in a run of so many trials.
+#: A search for a rare failure probability begins where it is near this part of delta, in a run of that many trials.
 RARE_RATE, RARE_SEARCH = 0.4, 4096
 #: Trials before the first analysis; later ones come when the number of trials has grown by an eighth.
 FIRST_ANALYSIS = 1000

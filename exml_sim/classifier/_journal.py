@@ -54,7 +54,7 @@ class Journal:
         Numbers of every pair of candidate and row.
     lost
         Pairs that cannot be measured.
-    owned
+    already_bought
         Pairs that an earlier run bought, which this one continues.
     """
 
@@ -62,7 +62,7 @@ class Journal:
     path: Path | None = None
     values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
     lost: set[Key] = field(default_factory=set)
-    owned: set[Key] = field(default_factory=set)
+    already_bought: set[Key] = field(default_factory=set)
     _is_new: bool = False
 
     @classmethod
@@ -79,7 +79,7 @@ class Journal:
             before = journal._read(path)
             if before is not None and top_up and before != journal.run:
                 journal._check_same_table(before, path)
-                journal.owned, journal._is_new = set(journal.values), True
+                journal.already_bought, journal._is_new = set(journal.values), True
             elif before is not None:
                 journal._check_run(before, path)
         return journal
@@ -177,7 +177,7 @@ class Journal:
         if record.pop("checksum") != _checksum(record):
             raise ValueError("another checksum")
         if "continued" in record:
-            self.owned = set(self.values)
+            self.already_bought = set(self.values)
             return dict(record["continued"])
         key = str(record["candidate"]), int(record["row"])
         if record.get("lost"):

@@ -94,8 +94,8 @@ class AcquisitionManager:
 
     def buy_owned(self) -> None:
         """Book the values that an earlier run of the oracle bought: they are paid from the budget first."""
-        owned: Mapping[str, IntArray] = getattr(self._oracle, "owned", {})
-        wanted = {self.names.index(name): rows for name, rows in owned.items()}
+        already_bought: Mapping[str, IntArray] = getattr(self._oracle, "already_bought", {})
+        wanted = {self.names.index(name): rows for name, rows in already_bought.items()}
         if wanted and (money := self.price_all(wanted)) > self.ledger.budget:
             raise ValueError(
                 f"values for {show(money)} are bought already: a budget to continue must be larger, got "
@@ -251,9 +251,11 @@ class RecordedOracle:
         return getattr(self._source, "encodings", {})
 
     @property
-    def owned(self) -> dict[str, IntArray]:
+    def already_bought(self) -> dict[str, IntArray]:
         """Rows by candidate that an earlier run bought."""
-        rows = {name: sorted(row for owner, row in self._journal.owned if owner == name) for name in self.names}
+        rows = {
+            name: sorted(row for owner, row in self._journal.already_bought if owner == name) for name in self.names
+        }
         return {name: np.array(places, dtype=np.int64) for name, places in rows.items() if places}
 
     @property

@@ -98,7 +98,11 @@ def _plan_explored(table: Table, folder: Path, label: str, worth: Mapping[str, A
     if again.journal.run != run:
         raise ValueError(f"{folder} is an exploration of another table, or of another label")
     journal = again.journal
-    journal.values, journal.lost, journal.owned = dict(recorded.values), set(recorded.lost), set(recorded.owned)
+    journal.values, journal.lost, journal.already_bought = (
+        dict(recorded.values),
+        set(recorded.lost),
+        set(recorded.already_bought),
+    )
     if again.ask() is not None or len(again.journal.values) > len(recorded.values):
         raise ValueError(f"{folder} is not finished: run the same exml explore command to continue it")
     if not model.explored_ or not model.selected_:
