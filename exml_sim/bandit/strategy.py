@@ -126,7 +126,7 @@ def check_budget(budget: Fraction, strategy: Strategy, prices: Prices) -> None:
     """Refuse a budget whose first round leaves an arm without a pull, or that buys too many pulls for one trial."""
     pulls = budget / min(prices.exact_costs)
     if pulls > MAX_PULLS:
-        size = f"{float(min(pulls, 10**300)):.3g}"
+        size = f"{float(min(pulls, Fraction(10**300))):.3g}"
         raise ValueError(f"a budget of {show(budget)} buys {size} pulls, at most {MAX_PULLS:.0e} are allowed")
     if budget > 0 and _pays_first_round(budget, strategy, prices):
         return
