@@ -1,4 +1,3 @@
-# ruff: noqa: E402
 """Speed of the rejection solver against solvers of quadratic programs: ``python -m benchmarks.peers [--problems N]``.
 
 All solve the same dual problem to the same tolerance: (alpha, beta) >= 0 with alpha + beta <= weight per row. Set-up
