@@ -100,7 +100,7 @@ def test_own_strategies(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert sum(bool(line.strip()) for line in files["my_rules.py"].splitlines()) <= 25
     assert "union (plug-in)" in output
     assert "Final(share=0.25) needs" in output
-    assert "sparse, K = 8, cost ratio = 3" in output
+    assert "sparse, K = 8, cost ratio = 3" in (folder / "sweep" / "summary.csv").read_text(encoding="utf-8")
     assert (folder / "sweep" / "facets.png").exists()
     exec(files["check_it.py"], {})
     output = capsys.readouterr().out
