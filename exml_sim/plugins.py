@@ -224,7 +224,7 @@ class _Named:
 
 def of_object(thing: Any, group: str) -> Plugin:
     """Make the plug-in of a class or function that a study in Python was given."""
-    module = thing.__module__
+    module = thing.__module__ or "__main__"
     if module == "__main__":
         module = Path(getattr(sys.modules["__main__"], "__file__", None) or "session").stem
     elif module.startswith(_PREFIX):

@@ -20,12 +20,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
-from exml_sim.bandit._arms import BaseArm
+
+if TYPE_CHECKING:
+    from exml_sim.bandit._arms import BaseArm
 
 #: Pulls at which the normal mixture is sharpest.
 SHARPEST = 32.0

@@ -18,7 +18,6 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.bandit.strategy import check_strategy as check_protocol
 from exml_sim.bandit.trial import Explorations
-from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.money import ALIGNMENTS, show
 from exml_sim.population import Candidate, Population
 from exml_sim.seeds import Seeds
@@ -102,6 +101,8 @@ def differs(first: Explorations, other: Explorations, back: slice) -> int | None
 
 def distribution_by(bench: PoolBench, rule: Strategy, pool: Pool, budget: Fraction) -> tuple[float, ...] | None:
     """Return the probabilities of the selected arms by enumeration; None where there is too much to enumerate."""
+    from exml_sim.engine.modes._exact import enumerate_distribution
+
     try:
         return enumerate_distribution(pool, rule, budget, OUTCOMES).selected
     except ValueError as error:

@@ -98,7 +98,7 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
     code, out, _ = call(capsys, "plan", "--store", str(store), "--delta", "0.1")
     assert code == 0
     assert "1,500" in out
-    assert "no bound for ocba: the paper's bounds are about minimised risks" in out
+    assert "no bound for OCBA: no bound covers this strategy on these arms" in out
     with StudyResult.open(store) as result:
         assert needed_in_simulation(make_panels(result)[0].cells, 0.1) == 1500
 

@@ -89,8 +89,8 @@ def test_stores_without_results(tmp_path) -> None:
 
 
 def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
-    attempt = Attempt("40", 1e-9, "0" * 64, 1000, 3, 0, certified=True)
-    certificates = [Certificate({}, delta, 1e-9, (attempt,)) for delta in (0.05, 0.01, 0.2)]
+    attempt = Attempt("40", 1e-9, "0" * 64, 1000, 3, 0, certified=True, estimate=0.003)
+    certificates = [Certificate({}, delta, 1e-9, (attempt,), "budget", 1000) for delta in (0.05, 0.01, 0.2)]
     monkeypatch.setattr(Certificate, "concerns", lambda self, study, cell: cell.labels[2] == "uniform_allocation")
     page = _page.make_page(results[0], certificates)
     assert page["needs"]["columns"][1] == "certified by simulation"
