@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.columns import read_raw
-from exml_sim._internal.encoding import Encodings
+from exml_sim._internal.encoding import Encodings, fill_missing, fit_fills
 from exml_sim._internal.validation import check_random_state, shown
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier._journal import Journal, digest
@@ -78,6 +78,8 @@ class AcquisitionManager:
         Which values have been paid for, shape (K, m).
     purchases
         The same row by row, in order.
+    encodings
+        Encodings of the candidates. Missing numbers have the median of the first bought values.
     """
 
     def __init__(self, oracle: Oracle, n_rows: int, budget: Money) -> None:
@@ -91,6 +93,7 @@ class AcquisitionManager:
         self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
         self.purchases: list[Acquisition] = []
         self._values: list[FloatArray | None] = [None] * len(self.names)
+        self.encodings: dict[str, Encodings] = dict(getattr(oracle, "encodings", {}))
 
     def buy_earlier(self) -> None:
         """Book the values that an earlier run of the oracle bought: they are paid from the budget first."""
@@ -174,8 +177,17 @@ class AcquisitionManager:
             raise ValueError(
                 f"the oracle first gave {table.shape[1]} columns for candidate {name!r}, now {answer.shape[1]}"
             )
+        encodings = self._find_encodings(arm)
+        if encodings and not self.bought[arm].any():
+            self.encodings[name] = fit_fills(encodings, answer)
         table[rows] = answer
         self.bought[arm, rows] = True
+
+    def _find_encodings(self, arm: int) -> Encodings:
+        """Return the encodings of a candidate; none if its values were not encoded."""
+        encodings, table = self.encodings.get(self.names[arm], ()), self._values[arm]
+        width = sum(len(encoding.feature_names) for encoding in encodings)
+        return encodings if table is not None and table.shape[1] == width else ()
 
     @property
     def widths(self) -> dict[str, int]:
@@ -187,7 +199,8 @@ class AcquisitionManager:
         table = self._values[arm]
         if table is None or not self.bought[arm, rows].all():
             raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
-        return table[rows]
+        encodings = self._find_encodings(arm)
+        return fill_missing(encodings, table[rows]) if encodings else table[rows]
 
 
 def _add_rows(bought: BoolArray, wanted: Mapping[int, IntArray]) -> BoolArray:
