@@ -350,6 +350,8 @@ class AskTell:
         Called after every purchase with the number of values of the run.
     about
         Further plain values that identify the run, for instance names of columns.
+    groups
+        As for `ExMLClassifier.fit`.
     top_up
         Continue a finished run of the journal with a larger budget or further candidates. What it bought is kept, and
         its money counts.
@@ -379,6 +381,7 @@ class AskTell:
         measurable: bool = True,
         watch: Callable[[int], None] | None = None,
         about: Mapping[str, Any] | None = None,
+        groups: ArrayLike | None = None,
         top_up: bool = False,
     ) -> None:
         state = model.random_state
@@ -391,10 +394,11 @@ class AskTell:
             raise ValueError(f"costs must name at least one candidate, like {{'ct': 5}}; got {shown(costs)}")
         for name, cost in costs.items():
             exact_cost(cost, f"cost of candidate {name!r}")
-        self.model, self._X, self._y = model, X, y
+        self.model, self._X, self._y, self._groups = model, X, y, groups
         self._source, self._measurable = source, measurable
         self._costs, self._watch = dict(costs), watch
-        run = {**_identify_run(model, X, y, self._costs), **(about or {})}
+        labels = (y,) if groups is None else (y, groups)
+        run = {**_identify_run(model, X, labels, self._costs), **(about or {})}
         self.journal = Journal.open(run, None if journal is None else Path(journal), top_up)
         self._request: MeasurementRequest | None = None
         self.unused = 0
@@ -405,7 +409,7 @@ class AskTell:
         oracle = RecordedOracle(self._costs, len(np.asarray(self._y)), self.journal, self._source, **how)
         self._request = None
         try:
-            self.model.fit(self._X, self._y, oracle)
+            self.model.fit(self._X, self._y, oracle, groups=self._groups)
         except MissingMeasurements as missing:
             self._request = self._make_request(missing.rows, oracle)
         self.unused = oracle.unused
@@ -483,12 +487,14 @@ def _check_lost(name: str, rows: ArrayLike) -> set[int]:
     return {int(row) for row in raw}
 
 
-def _identify_run(model: BaseExMLClassifier, X: Any, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
-    """Return plain values that identify a run; the number of threads does not."""
+def _identify_run(
+    model: BaseExMLClassifier, X: Any, labels: Iterable[ArrayLike], costs: Mapping[str, Money]
+) -> dict[str, Any]:
+    """Return plain values that identify a run, with its labels and groups; the number of threads does not."""
     given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
     plain_costs = {name: _plain(cost) for name, cost in costs.items()}
     table = read_raw(X)
-    return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), np.asarray(y))}
+    return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), *labels)}
 
 
 def _plain(value: Any) -> Any:
