@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.columns import CellError, RawTable, read_cells, read_raw
-from exml_sim._internal.encoding import Encodings, encode, fit_encodings
+from exml_sim._internal.encoding import Encodings, encode, fit_encodings, fit_fills
 from exml_sim._internal.validation import check_size, column_names, counted, shown
 from exml_sim.money import Money, exact_cost
 
@@ -82,8 +82,9 @@ class _Priced:
 class ArrayOracle(_Priced):
     """Candidates whose values are recorded; what was never measured cannot be bought.
 
-    Values may be numbers, texts, booleans and dates. Levels of texts are known from the whole column, as from a data
-    dictionary; the value of a row is known when it is bought. A row can be bought unless all its cells are missing.
+    Values may be numbers, texts, booleans and dates. Types and levels are known from the whole column, as from a data
+    dictionary; the value of a row is known when it is bought. A missing number is 0, beside a column that marks it; the
+    learner puts a median of bought values there. A row can be bought unless all its cells are missing.
 
     Parameters
     ----------
@@ -132,7 +133,9 @@ class ArrayOracle(_Priced):
             numbered = [f"{name}{i}" for i in range(len(raw.columns))] if len(raw.columns) > 1 else [name]
             names = raw.columns if raw.is_named else tuple(numbered)
             table = RawTable(names, raw.take_rows(rows).cells)
-            self._encodings[name] = _name_candidate(name, lambda: fit_encodings(table))
+            fitted = _name_candidate(name, lambda: fit_encodings(table))
+            # Medians of the whole column would tell about values that nobody has paid for.
+            self._encodings[name] = fit_fills(fitted, np.empty((0, sum(len(e.feature_names) for e in fitted))))
         return self._encodings[name]
 
     def _encode(self, name: str) -> FloatArray:

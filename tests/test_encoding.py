@@ -14,8 +14,10 @@ from exml_sim._internal.encoding import (
     ColumnEncoding,
     describe_encodings,
     encode,
+    fill_missing,
     fit_column,
     fit_encodings,
+    fit_fills,
 )
 
 
@@ -170,3 +172,29 @@ def test_raw_tables():
     for bad in (np.zeros((0, 2)), np.zeros((2, 0)), np.zeros((1, 1, 1)), 5.0, np.array([1j])):
         with pytest.raises(ValueError, match="X must be"):
             read_raw(bad)
+
+
+def test_fills_of_encoded_rows_are_those_of_an_encoding_of_raw_cells():
+    """Training fills encoded rows of a purchase later, prediction encodes raw cells: both must agree."""
+    days = pd.to_datetime(["2024-03-01 06:00", None, "2024-07-09 00:00", "2025-01-31 18:30", None])
+    frame = pd.DataFrame(
+        {
+            "number": [3.0, np.nan, 8.0, 5.0, np.nan],
+            "truth": pd.array([True, None, False, True, True], dtype="boolean"),
+            "date": days,
+            "size": pd.Categorical(["S", "L", None, "M", "L"], ["S", "M", "L"], ordered=True),
+            "pair": ["u", "v", None, "u", "v"],
+            "category": ["u", "v", "w", None, "u"],
+            "full": [1.0, 9.0, 4.0, 2.0, 3.0],
+        }
+    )
+    raw, bought = read_raw(frame), np.array([0, 1, 2, 3])
+    before = fit_encodings(raw)
+    blank = fit_fills(before, np.empty((0, encode(before, raw).shape[1])))
+    assert [encoding.fill for encoding in blank] == [0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0]
+    table = encode(blank, raw)
+    after = fit_fills(blank, table[bought])
+    middle = np.median([(days[row] - pd.Timestamp(0)) / pd.Timedelta(days=1) for row in (0, 2, 3)])
+    assert [encoding.fill for encoding in after] == [5.0, 1.0, middle, 1.0, 0.5, 0.0, 3.0]
+    np.testing.assert_array_equal(fill_missing(after, table), encode(after, raw))
+    assert not np.array_equal(fill_missing(after, table), table)

@@ -13,7 +13,7 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _SLASHES = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 _DOTS = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
+#: Column types whose missing cells have a value that does not depend on the cells of other rows.
+_FIXED_FILLS = ("category", "pair")
 #: Parts of a date, as functions of days since 1970.
 _DATE_PARTS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
     "day": lambda days: days,
@@ -325,6 +327,33 @@ def encode(encodings: Sequence[ColumnEncoding], table: RawTable) -> FloatArray:
     """Encode the columns of a table beside each other, shape (rows, encoded columns), column after column in memory."""
     parts = [encoding.encode(cells) for encoding, cells in zip(encodings, table.cells, strict=True)]
     return np.asfortranarray(np.hstack(parts))
+
+
+def fit_fills(encodings: Sequence[ColumnEncoding], table: FloatArray) -> Encodings:
+    """Fit what stands for missing numbers to encoded rows: medians of their present cells, 0 without any."""
+    fitted = []
+    for encoding, block in zip(encodings, _split_columns(encodings, table), strict=True):
+        present = block[block[:, -1] == 0.0] if encoding.has_missing else block
+        has_fill = encoding.column_type not in _FIXED_FILLS
+        fitted.append(replace(encoding, fill=_median(present[:, 0])) if has_fill else encoding)
+    return tuple(fitted)
+
+
+def fill_missing(encodings: Sequence[ColumnEncoding], table: FloatArray) -> FloatArray:
+    """Return encoded rows with the fills of other encodings of the same columns in their missing cells."""
+    filled = table.copy()
+    for encoding, block in zip(encodings, _split_columns(encodings, filled), strict=True):
+        if encoding.has_missing and encoding.column_type not in _FIXED_FILLS:
+            days, is_date = np.array([encoding.fill]), encoding.column_type == "date"
+            cells = [_DATE_PARTS[part](days)[0] for part in encoding.levels] if is_date else [encoding.fill]
+            block[block[:, -1] == 1.0, :-1] = cells
+    return filled
+
+
+def _split_columns(encodings: Sequence[ColumnEncoding], table: FloatArray) -> list[FloatArray]:
+    """Return views of the encoded columns, column by column."""
+    ends = np.cumsum([len(encoding.feature_names) for encoding in encodings])
+    return np.split(table, ends[:-1], axis=1)
 
 
 def describe_encodings(encodings: Sequence[ColumnEncoding]) -> str:

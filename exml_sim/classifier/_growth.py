@@ -366,6 +366,8 @@ def report_subsets(result: SelectionResult, names: Sequence[str], level: float) 
         return None
     chosen = result.rounds[-1].chosen
     name, noun = " + ".join(names[arm] for arm in chosen), "candidates" if len(chosen) == 1 else "choices"
+    if added := [names[arm] for arm in result.selected if arm not in chosen]:
+        name += f" (before {' and '.join(added)} {'was' if len(added) == 1 else 'were'} added)"
     return report_selection(name, result.pairs, level, analyses=len(result.rounds), noun=noun)
 
 

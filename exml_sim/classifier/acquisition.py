@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.columns import read_raw
-from exml_sim._internal.encoding import Encodings
+from exml_sim._internal.encoding import Encodings, fill_missing, fit_fills
 from exml_sim._internal.validation import check_random_state, shown
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier._journal import Journal, digest
@@ -78,6 +78,8 @@ class AcquisitionManager:
         Which values have been paid for, shape (K, m).
     purchases
         The same row by row, in order.
+    encodings
+        Encodings of the candidates. Missing numbers have the median of the first bought values.
     """
 
     def __init__(self, oracle: Oracle, n_rows: int, budget: Money) -> None:
@@ -91,6 +93,7 @@ class AcquisitionManager:
         self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
         self.purchases: list[Acquisition] = []
         self._values: list[FloatArray | None] = [None] * len(self.names)
+        self.encodings: dict[str, Encodings] = dict(getattr(oracle, "encodings", {}))
 
     def buy_earlier(self) -> None:
         """Book the values that an earlier run of the oracle bought: they are paid from the budget first."""
@@ -174,8 +177,17 @@ class AcquisitionManager:
             raise ValueError(
                 f"the oracle first gave {table.shape[1]} columns for candidate {name!r}, now {answer.shape[1]}"
             )
+        encodings = self._find_encodings(arm)
+        if encodings and not self.bought[arm].any():
+            self.encodings[name] = fit_fills(encodings, answer)
         table[rows] = answer
         self.bought[arm, rows] = True
+
+    def _find_encodings(self, arm: int) -> Encodings:
+        """Return the encodings of a candidate; none if its values were not encoded."""
+        encodings, table = self.encodings.get(self.names[arm], ()), self._values[arm]
+        width = sum(len(encoding.feature_names) for encoding in encodings)
+        return encodings if table is not None and table.shape[1] == width else ()
 
     @property
     def widths(self) -> dict[str, int]:
@@ -187,7 +199,8 @@ class AcquisitionManager:
         table = self._values[arm]
         if table is None or not self.bought[arm, rows].all():
             raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
-        return table[rows]
+        encodings = self._find_encodings(arm)
+        return fill_missing(encodings, table[rows]) if encodings else table[rows]
 
 
 def _add_rows(bought: BoolArray, wanted: Mapping[int, IntArray]) -> BoolArray:
@@ -337,6 +350,8 @@ class AskTell:
         Called after every purchase with the number of values of the run.
     about
         Further plain values that identify the run, for instance names of columns.
+    groups
+        As for `ExMLClassifier.fit`.
     top_up
         Continue a finished run of the journal with a larger budget or further candidates. What it bought is kept, and
         its money counts.
@@ -366,6 +381,7 @@ class AskTell:
         measurable: bool = True,
         watch: Callable[[int], None] | None = None,
         about: Mapping[str, Any] | None = None,
+        groups: ArrayLike | None = None,
         top_up: bool = False,
     ) -> None:
         state = model.random_state
@@ -378,10 +394,11 @@ class AskTell:
             raise ValueError(f"costs must name at least one candidate, like {{'ct': 5}}; got {shown(costs)}")
         for name, cost in costs.items():
             exact_cost(cost, f"cost of candidate {name!r}")
-        self.model, self._X, self._y = model, X, y
+        self.model, self._X, self._y, self._groups = model, X, y, groups
         self._source, self._measurable = source, measurable
         self._costs, self._watch = dict(costs), watch
-        run = {**_identify_run(model, X, y, self._costs), **(about or {})}
+        labels = (y,) if groups is None else (y, groups)
+        run = {**_identify_run(model, X, labels, self._costs), **(about or {})}
         self.journal = Journal.open(run, None if journal is None else Path(journal), top_up)
         self._request: MeasurementRequest | None = None
         self.unused = 0
@@ -392,7 +409,7 @@ class AskTell:
         oracle = RecordedOracle(self._costs, len(np.asarray(self._y)), self.journal, self._source, **how)
         self._request = None
         try:
-            self.model.fit(self._X, self._y, oracle)
+            self.model.fit(self._X, self._y, oracle, groups=self._groups)
         except MissingMeasurements as missing:
             self._request = self._make_request(missing.rows, oracle)
         self.unused = oracle.unused
@@ -470,12 +487,14 @@ def _check_lost(name: str, rows: ArrayLike) -> set[int]:
     return {int(row) for row in raw}
 
 
-def _identify_run(model: BaseExMLClassifier, X: Any, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
-    """Return plain values that identify a run; the number of threads does not."""
+def _identify_run(
+    model: BaseExMLClassifier, X: Any, labels: Iterable[ArrayLike], costs: Mapping[str, Money]
+) -> dict[str, Any]:
+    """Return plain values that identify a run, with its labels and groups; the number of threads does not."""
     given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
     plain_costs = {name: _plain(cost) for name, cost in costs.items()}
     table = read_raw(X)
-    return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), np.asarray(y))}
+    return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), *labels)}
 
 
 def _plain(value: Any) -> Any:

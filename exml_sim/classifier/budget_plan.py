@@ -291,7 +291,8 @@ def _advise(plan: BudgetPlan, worth: _Worth) -> BudgetPlan:
     gains = [point.budget for point in points if (point.net_benefit or 0.0) >= 0.0 and point.budget > plan.spent]
     break_even = max(gains, default=None)
     if best is None or (best.net_benefit or 0.0) <= 0.0 or best.budget <= plan.spent:
-        return replace(plan, advice=f"Buy nothing{' more' if plan.spent else ''}: {_find_reason(plan, worth)}.")
+        advice = f"Buy nothing{' more' if plan.spent else ''}: {_find_reason(plan, worth)}. "
+        return replace(plan, advice=advice + "Only observed labels count: recognising a hidden class is valued at 0.")
     what = f"{show(best.budget - plan.spent)} more" if plan.spent else show(best.budget)
     advice = (
         f"Spend {what} on {' + '.join(plan.selected)}: expected accuracy {best.accuracy:.1%} ({best.lower:.1%} to "

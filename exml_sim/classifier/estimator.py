@@ -417,13 +417,10 @@ class BaseExMLClassifier:
                 raise ValueError(f"an oracle has names, costs and query, like ArrayOracle; got {shown(oracle)}")
             if self.costs is not None:
                 raise ValueError("an oracle knows its costs: leave costs= out")
-            self.encodings_ = getattr(oracle, "encodings", {})
             return rows, oracle
         if values is None or oracle is not None:
             raise ValueError("candidate values come from an oracle or, with candidates=, from columns of X: give one")
-        source = ArrayOracle(values, self.costs)
-        self.encodings_ = source.encodings
-        return rows, source
+        return rows, ArrayOracle(values, self.costs)
 
     def report(self) -> str:
         """Return what was assessed, bought and selected, and why, as Markdown text."""
@@ -437,7 +434,7 @@ class BaseExMLClassifier:
         self.ledger_, self.tariff_ = acquisition.ledger, acquisition.tariff
         self.purchases_ = tuple(acquisition.purchases)
         self.bought_ = acquisition.bought
-        self.widths_ = acquisition.widths
+        self.widths_, self.encodings_ = acquisition.widths, acquisition.encodings
         self.selected_ = tuple(name for record in growth.records for name in record.candidates)
 
     def _tune_on_test(

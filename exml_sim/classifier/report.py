@@ -13,7 +13,7 @@ from exml_sim._internal.validation import counted
 from exml_sim.classifier._consensus import Arms
 from exml_sim.classifier._growth import LayerRecord
 from exml_sim.classifier._thresholds import ThetaResult
-from exml_sim.classifier.constants import CONFIDENCE_LEVEL
+from exml_sim.classifier.constants import CONFIDENCE_LEVEL, MIN_NESTED_ROWS
 from exml_sim.classifier.subset_selection import SelectionResult, SubsetScore
 from exml_sim.money import short, show
 
@@ -74,6 +74,7 @@ def render_report(model: BaseExMLClassifier) -> str:
         model=model,
         names=names,
         level=CONFIDENCE_LEVEL,
+        min_rows=MIN_NESTED_ROWS,
         sentences=[r.selection.report.sentence() for r in explored if r.selection and r.selection.report is not None],
         bought=[(name, int(count)) for name, count in zip(names, model.bought_.sum(axis=1), strict=True) if count],
         accuracy=model.evaluation_.metrics[1] if model.evaluation_ and model.evaluation_.gained is not None else None,

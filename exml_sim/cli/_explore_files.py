@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.encoding import fill_missing
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._cascade import Decisions, make_ask
 from exml_sim.classifier._journal import Journal
@@ -100,6 +101,7 @@ def write_results(
     for (name, row), values in journal.values.items():
         if name in paid and model.bought_[model.ledger_.names.index(name), row]:
             paid[name][row] = values
+    paid = {name: fill_missing(model.encodings_[name], values) for name, values in paid.items()}
     points, needed = model.layout_.split(X)[0], model.cascade_.candidates
     probabilities = np.full((len(table), len(model.classes_) + 1), np.nan)
 

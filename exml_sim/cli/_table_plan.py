@@ -94,6 +94,7 @@ def _plan_explored(table: Table, folder: Path, label: str, worth: Mapping[str, A
             Offer(name, tuple(columns), _parse_cost(run["costs"][name], name))
             for name, columns in run["candidates"].items()
         ]
+        column = run["groups"]
         names = [name for name in signature(BaseExMLClassifier.__init__).parameters if name in run]
         parameters = {name: run[name] for name in names if name not in ("candidates", "costs")}
     except (KeyError, TypeError, AttributeError):
@@ -101,9 +102,10 @@ def _plan_explored(table: Table, folder: Path, label: str, worth: Mapping[str, A
     with table.name_lines():
         X, y, oracle = read_problem(table, Roles(label, observed, tuple(offers)), measurable, categories)
     model = BaseExMLClassifier(**parameters)
-    about = {name: run[name] for name in ("candidates", "observed", "categories", "measurable")}
+    about = {name: run[name] for name in ("candidates", "observed", "categories", "measurable", "groups")}
+    groups = None if column is None else table.text(column)
     costs = dict(zip(oracle.names, oracle.costs, strict=True))
-    again = AskTell(model, X, y, costs, source=oracle, measurable=measurable, about=about)
+    again = AskTell(model, X, y, costs, source=oracle, measurable=measurable, about=about, groups=groups)
     if again.journal.run != run:
         raise ValueError(f"{folder} is an exploration of another table, or of another label")
     journal = again.journal

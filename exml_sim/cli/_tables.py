@@ -362,6 +362,7 @@ def assign_roles(
     offers: Sequence[Offer],
     id: str | None = None,
     unmeasured: bool = False,
+    groups: str | None = None,
 ) -> Roles:
     """Assign a role to every column.
 
@@ -369,6 +370,8 @@ def assign_roles(
     ----------
     unmeasured
         Whether columns of candidates may be absent from the table.
+    groups
+        Column of groups, which is no feature.
 
     Raises
     ------
@@ -378,7 +381,7 @@ def assign_roles(
     candidates = [offer.name for offer in offers]
     if len(set(candidates)) < len(candidates):
         raise ValueError(f"candidate names must differ, got {', '.join(candidates)}")
-    literal = [label, *([] if id is None else [id])]
+    literal = [label, *(name for name in (id, groups) if name is not None)]
     literal += [c for c in (*observed, *(c for offer in offers for c in offer.columns)) if not _is_wildcard(c, table)]
     for column in literal:
         if literal.count(column) > 1:

@@ -19,6 +19,7 @@ from exml_sim._internal.memory import memory_limit
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
+from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._layout import Layout
 from exml_sim.classifier._parameters import CANDIDATE_SCORES, EXPLORE, HIDDEN, MODELS
 from exml_sim.classifier._preflight import DataSummary, check_data, diagnose_levels, raise_errors
@@ -110,6 +111,7 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the cost of buying everything.")
 @click.option("--id", "id", metavar="COLUMN", help="Column that names the rows; it is kept in all files.")
+@click.option("--groups", metavar="COLUMN", help="Column of persons or sites, whose rows stay in one fold.")
 @options.table_format
 @options.categories
 @options.worth
@@ -139,7 +141,8 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--continue",
     "top_up",
     is_flag=True,
-    help="Continue the run in --out with a larger budget, which counts what it spent, or with further candidates.",
+    help="Continue the run in --out with a larger budget, which counts what it spent, or with further candidates. "
+    "Without --seed it keeps its seed.",
 )
 @click.option("--force", is_flag=True, help="Replace the results of an earlier run; measured values are kept.")
 @options.quiet
@@ -151,6 +154,7 @@ def command(
     candidate: tuple[str, ...],
     costs: Path | None,
     id: str | None,
+    groups: str | None,
     encoding: str,
     delimiter: str | None,
     na_values: str | None,
@@ -190,12 +194,14 @@ def command(
     if not offers:
         raise click.UsageError("Missing option '--candidate' (or '--costs')")
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
-    roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements)
+    roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements, groups)
     levels = () if categories is None else parse_names(categories)
     with table.name_lines():
         X, y, oracle = read_problem(table, roles, request_measurements, levels)
         layout = Layout.of(X)
         available = [len(X) if request_measurements else int(oracle.available(name).sum()) for name in oracle.names]
+    if top_up and (out / JOURNAL).exists() and not options.is_typed("seed"):
+        given["seed"] = Journal.of_file(out / JOURNAL).run.get("random_state", given["seed"])
     model = _make_model(given)
     plan = plan_purchase(model, oracle, available, len(np.unique(y)))
     summary = DataSummary(
@@ -219,8 +225,10 @@ def command(
         return
     about: dict[str, Any] = {"candidates": {o.name: list(o.columns) for o in roles.offers}}
     about |= {"observed": list(roles.observed), "categories": list(levels), "measurable": request_measurements}
+    about["groups"] = groups
     start = (model, X, y, dict(zip(oracle.names, oracle.costs, strict=True)))
     how: dict[str, Any] = {"source": oracle, "measurable": request_measurements, "about": about}
+    how["groups"] = None if groups is None else table.text(groups)
     if force and out.exists():
         clear_target(out, AskTell(*start, **how).journal.run)
     progress = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)

@@ -9,13 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exml_sim import ExMLClassifier
+from exml_sim.bandit.selection_report import Pair
 from exml_sim.classifier._bought_arms import LayerInput
 from exml_sim.classifier._consensus import ConsensusScorer
+from exml_sim.classifier._growth import report_subsets
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._probability_models import normalise
 from exml_sim.classifier._tariff import Tariff
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.subset_selection import SubsetSelection, plan_first_round
+from exml_sim.classifier.subset_selection import SelectionResult, SelectionRound, SubsetSelection, plan_first_round
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit
 from tests.classifier.tasks import Recording, refused, synthetic
@@ -354,3 +356,19 @@ def test_listening_lowers_the_noise_of_differences():
         shrunk.append((scorer.target_losses((2,), rows) - scorer.target_losses((0,), rows)).std() / before)
     assert max(shrunk) <= 1.0
     assert np.median(shrunk) < 0.8
+
+
+def test_a_set_that_grew_after_the_comparison_is_named():
+    """The comparison is about the set before the last candidates were added."""
+    losses = np.linspace(0.4, 0.6, 50)
+    rounds = (SelectionRound((), (1,), (1,)),)
+    pairs = (Pair("ct", losses, losses[::-1] + 0.1),)
+    names = ("ct", "mri", "junk", "blood")
+    for selected, name in [
+        ((1,), "mri"),
+        ((1, 2), "mri (before junk was added)"),
+        ((1, 2, 3), "mri (before junk and blood were added)"),
+    ]:
+        report = report_subsets(SelectionResult(selected, rounds, (), pairs), names, 0.95)
+        assert report.selected == name
+        assert f"{name} " in report.sentence()

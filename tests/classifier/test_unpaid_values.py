@@ -1,10 +1,16 @@
 """No unpaid value is ever read: what was not bought may be anything, and the result is the same to the last bit."""
 
+import csv
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from exml_sim.classifier import ExMLClassifier
+from exml_sim import oracle as oracles
+from exml_sim.classifier import ExMLClassifier, acquisition
 from exml_sim.classifier import _bought_arms as bought_arms
+from exml_sim.cli import main
+from exml_sim.datasets import make_synthetic
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from tests.classifier.tasks import Recording, synthetic
@@ -117,3 +123,78 @@ def test_an_interrupted_run_resumes_with_an_oracle_that_remembers():
     second = fitted(weak, rows)
     assert 0 < asked_before < len(weak.asked) == second.ledger_.pulls.sum()
     assert_same(second, fitted(oracle, rows))
+
+
+COLUMNS = {"scan": ["s1", "s2"], "blood": ["blood"]}
+
+
+def sparse_table():
+    """Return a table of which 40 % of the candidate cells are blank."""
+    rows, rng = make_synthetic(60, angles=[90], rng=0), np.random.default_rng(0)
+    good = rows.candidates[0].values[:, 0]
+    table = pd.DataFrame({"a": rows.X[:, 0], "b": rows.X[:, 1], "y": np.where(rows.y > 0, "ill", "well")})
+    table["s1"], table["s2"], table["blood"] = 50.0 + good, 7.0 - good, rng.normal(9.0, 1.0, len(good))
+    return table.mask((rng.random(table.shape) < 0.4) & ~table.columns.isin(["a", "b", "y"]))
+
+
+def replace_unbought(table, bought):
+    """Return the table with 1000 in all cells that were not bought; blanks stay."""
+    changed = table.copy()
+    for columns, paid in zip(COLUMNS.values(), bought, strict=True):
+        for column in columns:
+            changed.loc[~paid & table[column].notna(), column] = 1000.0
+    assert (changed != table).to_numpy()[table.notna().to_numpy()].sum() > 50
+    return changed
+
+
+def fit_sparse(table):
+    model = ExMLClassifier(candidates=COLUMNS, costs={"scan": 2}, budget=150, model="kernel", random_state=0)
+    return model.fit(table.drop(columns="y"), table.y.to_numpy())
+
+
+def test_medians_for_blank_cells_are_those_of_bought_values():
+    table = sparse_table()
+    model = fit_sparse(table)
+    other = fit_sparse(replace_unbought(table, model.bought_))
+    X = table.drop(columns="y")
+    assert [p.rows.tolist() for p in other.purchases_] == [p.rows.tolist() for p in model.purchases_]
+    np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+    assert other.report() == model.report()
+    # The slow path: medians of the first purchase, straight from the table.
+    for name, columns in COLUMNS.items():
+        rows = next(purchase.rows for purchase in model.purchases_ if purchase.candidate == name)
+        medians = table.loc[rows, columns].median().tolist()
+        assert [encoding.fill for encoding in model.encodings_[name]] == medians
+
+
+def test_medians_of_whole_columns_are_caught(monkeypatch):
+    """Planted error: blank cells get the median of all rows."""
+    monkeypatch.setattr(oracles, "fit_fills", lambda encodings, table: encodings)
+    monkeypatch.setattr(acquisition, "fit_fills", lambda encodings, table: encodings)
+    table = sparse_table()
+    model = fit_sparse(table)
+    other = fit_sparse(replace_unbought(table, model.bought_))
+    X = table.drop(columns="y")
+    assert not np.array_equal(other.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_command_line_reads_no_unbought_value(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = sparse_table()
+    roles = "--label y --observed a,b --candidate scan=s1,s2:2 --candidate blood=blood:1 --budget 150 --model kernel"
+
+    def explore(content, folder):
+        content.to_csv("t.csv", index=False)
+        with pytest.raises(SystemExit) as stop:
+            main(["explore", "t.csv", *roles.split(), "--out", folder, "--quiet"])
+        assert stop.value.code == 0
+        return [
+            (tmp_path / folder / name).read_bytes()
+            for name in ("purchases.csv", "predictions.csv", "report.md", "journal.jsonl")
+        ]
+
+    first = explore(table, "first")
+    bought = np.zeros((len(COLUMNS), len(table)), dtype=np.bool_)
+    for purchase in csv.DictReader((tmp_path / "first/purchases.csv").open()):
+        bought[list(COLUMNS).index(purchase["candidate"]), int(purchase["line"]) - 2] = True
+    assert explore(replace_unbought(table, bought), "second") == first

@@ -319,6 +319,48 @@ def test_a_table_of_three_rows_and_no_hidden_share(tmp_path, capsys):
     said = capsys.readouterr()
     assert "min()" not in said.err
     assert stop.value.code == 0, said.err
+    assert "Expected accuracy: not estimated, 3 rows of at least 10.\n" in said.out
+    assert "100.0%" not in said.out
+
+
+def test_groups_stay_in_one_fold_and_are_no_feature(data, capsys):
+    """Rows of a group are copies: with groups their labels cannot be looked up in another fold."""
+    rows, rng = read(data / "data.csv")[:40], np.random.default_rng(0)
+    labels = rng.permutation(["ill", "well"] * 20)
+    copies = [row | {"y": y, "name": f"p{i}"} for i, (row, y) in enumerate(zip(rows, labels, strict=True))]
+    with (data / "copies.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]])
+        writer.writeheader()
+        for row in copies:
+            for _ in range(4):
+                writer.writerow(row | {"a": float(row["a"]) + rng.normal(0.0, 1e-3)})
+    given = ("explore", "copies.csv", "--label", "y", "--observed", "a,b,*", "--candidate", "low=low:1")
+    given += ("--budget", "100%", "--model", "forest", "--hidden", "never", "--json")
+    figures = {}
+    for out, extra in (("apart", ()), ("together", ("--groups", "name"))):
+        code, text, err = run(capsys, *given, *extra, "--out", out)
+        assert (code, err) == (0, "")
+        figures[out] = json.loads(text)["evaluation"]["metrics"][-2]["accuracy"]
+    assert figures["together"] < 0.7 < 0.9 < figures["apart"]
+    worth = ("--value-per-correct", "1", "--rows-to-predict", "10")
+    code, text, err = run(capsys, "plan", "copies.csv", "--exploration", "together", "--label", "y", *worth)
+    assert (code, err) == (0, "")
+    assert "recognising a hidden class is valued at 0" in text.splitlines()[0]
+    code, _, err = run(capsys, *given, "--groups", "low", "--out", "q")
+    assert (code, "column 'low' is named more than once" in err) == (2, True)
+
+
+def test_continuing_keeps_the_seed(data, capsys):
+    given = ("explore", "data.csv", *COMMON, *THREE, "--model", "forest")
+    assert run(capsys, *given, "--budget", "120", "--seed", "3", "--out", "o")[0] == 0
+    runs = []
+    for extra in ((), ("--seed", "3"), ("--seed", "4")):
+        out = f"o{len(runs)}"
+        (data / out).mkdir()
+        (data / out / "journal.jsonl").write_bytes((data / "o/journal.jsonl").read_bytes())
+        assert run(capsys, *given, "--budget", "200", *extra, "--out", out, "--continue")[0] == 0
+        runs.append([(data / out / name).read_bytes() for name in ("purchases.csv", "predictions.csv")])
+    assert runs[0] == runs[1] != runs[2]
 
 
 @pytest.mark.parametrize(
