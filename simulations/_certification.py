@@ -188,7 +188,8 @@ def _round(value: float) -> float:
 
 #: How a certificate was made, and the names of types for readers.
 _SCOPES = ("budget", "limit", "search")
-_TYPES = {"str": (str, "text"), "float": (float, "a number with a point"), "int": (int, "a whole number")} | {
+_TYPES: dict[str, tuple[Any, str]] = {
+    "str": (str, "text"), "float": (float, "a number with a point"), "int": (int, "a whole number"),
     "bool": (bool, "true or false"), "tuple[Attempt, ...]": (tuple, "a list"), "Mapping[str, Any]": (dict, "a table"),
 }  # fmt: skip
 
