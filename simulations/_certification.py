@@ -145,16 +145,19 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read a certificate from JSON text, and check the types of its parts."""
+        """Read a certificate from JSON text, and check its keys, types and ranges."""
         try:
             table = json.loads(text)
-            if table.pop("kind") != KIND:
-                raise ValueError("another kind of file")
-            attempts = tuple(_checked(Attempt(**attempt)) for attempt in table.pop("attempts"))
-            certificate: Certificate = _checked(cls(**{**table, "attempts": attempts}))
-            return certificate
-        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise ValueError(f"not a certificate of exml-sim ({str(error)[:200]})") from None
+        except (ValueError, RecursionError):
+            raise ValueError("not a certificate of exml-sim: the file is not JSON") from None
+        kind = table.pop("kind", None) if isinstance(table, dict) else None
+        if kind != KIND:
+            raise ValueError(f"not a certificate of exml-sim: kind must be {KIND!r}, got {str(kind)[:80]!r}")
+        if not isinstance(table.get("attempts"), list) or not table["attempts"]:
+            raise ValueError("attempts must be a list of at least one attempt")
+        attempts = [_read_part(Attempt, attempt, f" of attempt {i}") for i, attempt in enumerate(table["attempts"], 1)]
+        certificate: Certificate = _read_part(cls, table | {"attempts": tuple(attempts)}, "")
+        return certificate
 
     def save(self, folder: Path) -> Path:
         """Write the certificate to a folder; its name is made of its contents."""
@@ -183,19 +186,47 @@ def _round(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _checked(part: Any) -> Any:
-    """Check types and ranges of an attempt or a certificate that was read from a file."""
-    kinds = {"str": str, "float": float, "int": int, "bool": bool, "tuple[Attempt, ...]": tuple}
-    for name, kind in type(part).__annotations__.items():
-        value = getattr(part, name)
-        if type(value) is not kinds.get(kind, dict):
-            raise ValueError(f"{name} is {value!r}")
-    for name in {"delta", "alpha", "level"} & set(type(part).__annotations__):
-        if not 0.0 < getattr(part, name) < 1.0:
-            raise ValueError(f"{name} is {getattr(part, name)!r}")
-    if isinstance(part, Attempt) and not 0 <= part.uncertain <= part.failures <= part.trials > 0:
-        raise ValueError(f"{part.failures} failures in {part.trials} trials")
-    return part
+#: How a certificate was made, and the names of types for readers.
+_SCOPES = ("budget", "limit", "search")
+_TYPES: dict[str, tuple[Any, str]] = {
+    "str": (str, "text"), "float": (float, "a number with a point"), "int": (int, "a whole number"),
+    "bool": (bool, "true or false"), "tuple[Attempt, ...]": (tuple, "a list"), "Mapping[str, Any]": (dict, "a table"),
+}  # fmt: skip
+
+
+def _read_part(part: Any, table: Any, place: str) -> Any:
+    """Build an attempt or a certificate from a table of a file; errors name the field."""
+    kinds = part.__annotations__
+    if not isinstance(table, dict):
+        raise ValueError(f"the entry{place} must be a table, got {_show(table)}")
+    if unknown := sorted(table.keys() - kinds):
+        raise ValueError(f"unknown field {_show(unknown[0])}{place}; allowed are {', '.join(kinds)}")
+    if missing := [name for name in kinds if name not in table]:
+        raise ValueError(f"the field {missing[0]}{place} is missing")
+    for name, value in table.items():
+        kind, words = _TYPES[kinds[name]]
+        if type(value) is not kind:
+            raise ValueError(f"{name}{place} must be {words}, got {_show(value)}")
+        if name in ("delta", "alpha", "level") and not 0.0 < value < 1.0:
+            raise ValueError(f"{name}{place} must be strictly between 0 and 1, got {value!r}")
+        if name == "scope" and value not in _SCOPES:
+            raise ValueError(f"scope must be one of {', '.join(_SCOPES)}, got {_show(value)}")
+        if name in ("trials", "max_trials") and value < 1:
+            raise ValueError(f"{name}{place} must be at least 1, got {value}")
+        if name == "budget":
+            try:
+                exact(value)
+            except ValueError as error:
+                raise ValueError(f"budget{place}: {error}") from None
+    if part is Attempt and not 0 <= table["uncertain"] <= table["failures"] <= table["trials"]:
+        counts = ", ".join(f"{name} {table[name]}" for name in ("uncertain", "failures", "trials"))
+        raise ValueError(f"uncertain <= failures <= trials must hold{place}, got {counts}")
+    return part(**table)
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def certify_cell(

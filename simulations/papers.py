@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.strategy import smallest_budget
 from simulations.falsify._spaces import Box, Numbers, axis, box
@@ -33,11 +34,12 @@ from simulations.verification._cells import ALPHA, CellEvidence, ClaimCell
 from simulations.verification._claim_trials import judge_between
 from theory.claims import Check, Claim, Reading, Registry
 from theory.claims.claim import Sides
-from theory.verdicts import Verdict, judge
+from theory.verdicts import Verdict, judge, undecided
 
 __all__ = ["BoundClaim", "Paper", "axis", "box", "load_paper"]
 
-#: Trials that confirm a violation of a bound, and their false-alarm rate; see `simulations.falsify.targets`.
+#: Fresh trials after a violation of a bound, and the false-alarm rate of each limit of them; see
+#: `simulations.falsify.targets`.
 CONFIRMATION_TRIALS, CONFIRMATION_ALPHA = 200_000, 5e-8
 #: Bernoulli arms that a search visits: the first `arms` of the means, at any budget.
 MOST_ARMS = 4
@@ -196,7 +198,7 @@ def _build_sides_target(id: str, claim: Claim, reading: Reading, space: Box, hol
 
 
 def _build_bound_target(id: str, bound: Bound, about: Assumes, holds: bool) -> Target:
-    """Search pools of Bernoulli arms by exact failure probabilities; fresh trials confirm."""
+    """Search pools of Bernoulli arms by exact failure probabilities; fresh trials confirm, or agree with them."""
 
     def find(instance: Numbers) -> BoundInstance | None:
         return exact_instance(about, _read_means(instance), instance.integer("budget"))
@@ -216,7 +218,18 @@ def _build_bound_target(id: str, bound: Bound, about: Assumes, holds: bool) -> T
         assert known.budget >= smallest_budget(rule, pool.prices)
         result = pool.explore_many(rule, known.budget, CONFIRMATION_TRIALS, seed=seed)
         failures = int(result.failures(pool.best_arms()).sum())
-        return judge(failures, CONFIRMATION_TRIALS, _evaluate(bound, known), alpha=CONFIRMATION_ALPHA)
+        value = _evaluate(bound, known)
+        counted = judge(failures, CONFIRMATION_TRIALS, value, alpha=CONFIRMATION_ALPHA)
+        exact = judge_between(known.least, known.most, value)
+        if "refuted" in (counted.outcome, exact.outcome):
+            low, high = clopper_pearson(failures, CONFIRMATION_TRIALS, 1 - 2 * CONFIRMATION_ALPHA)
+            shown = f"{failures:,} failures in {CONFIRMATION_TRIALS:,} fresh trials"
+            if not low <= known.least <= high:
+                return undecided(f"The exact probability is {known.least:.4g}, which {shown} contradict.")
+            if counted.outcome != "refuted":
+                # Too rare for trials, which still agree with the enumeration.
+                return replace(exact, sentence=f"{exact.sentence} By enumeration; {shown} agree.")
+        return counted
 
     return Target(id, f"P({about.strategy} selects no best arm) <= the bound", ARMS, measure, confirm, holds)
 

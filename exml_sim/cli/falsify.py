@@ -49,8 +49,9 @@ def command(
 ) -> None:
     """Search an instance that violates a claim of the paper or a bound of ours.
 
-    A counterexample is shrunk, confirmed by exact fractions or fresh trials, and saved as a TOML file for --replay. The
-    exit code is 1 if a claim that should hold is violated, or if a counterexample no longer reproduces.
+    A counterexample is shrunk, confirmed by exact fractions, enumeration or fresh trials, and saved as a TOML file for
+    --replay. The exit code is 1 if a claim that should hold is violated, if violations of it were found and none was
+    confirmed, or if a counterexample no longer reproduces.
 
     Example: exml falsify lemma-1-i --seed 0
     """
@@ -58,11 +59,12 @@ def command(
 
     if sum((listing, replay is not None, tightness or claim is not None)) != 1:
         raise click.UsageError("give a CLAIM to search, or one of --list, --replay FILE and --tightness")
-    targets = all_targets()
+    targets, registry = all_targets(), None
     if source is not None:
         from simulations.papers import load_paper
 
-        targets = load_paper(source).targets
+        paper = load_paper(source)
+        targets, registry = paper.targets, paper.registry
     limits = (evaluations or (EVALUATIONS if seconds is None else None), seconds or SECONDS)
     if listing:
         rows = [{"id": target.id, "says": target.says, "holds": target.holds} for target in targets]
@@ -75,7 +77,7 @@ def command(
         _measure_tightness([target for target in targets if (claim or "") in target.id], seed, limits, out, as_json)
     else:
         assert claim is not None
-        _search(find_target(claim, targets), source, seed, limits, out, as_json, quiet)
+        _search(find_target(claim, targets, registry), source, seed, limits, out, as_json, quiet)
 
 
 def _search(
@@ -110,7 +112,7 @@ def _search(
         file.write_text(counterexample.to_toml(), encoding="utf-8")
         text += f"\nSaved to {file}; replay it with exml falsify --replay {file}{place}"
     options.emit(_to_json(outcome, file), text, as_json)
-    if outcome.violated and target.holds:
+    if (outcome.violated or outcome.undecided) and target.holds:
         raise SystemExit(1)
 
 
@@ -120,12 +122,13 @@ def _to_json(outcome: Outcome, file: Path | None) -> dict[str, Any]:
         "says": outcome.target.says,
         "holds": outcome.target.holds,
         "violated": outcome.violated,
+        "undecided": outcome.undecided,
         "ratio": options.finite(outcome.measured.ratio) if outcome.best is not None else None,
         "log_observed": options.finite(outcome.measured.log_observed),
         "log_bound": options.finite(outcome.measured.log_bound),
         "instance": outcome.best.to_table() if outcome.best is not None else None,
         "verdict": outcome.verdict.sentence if outcome.verdict is not None else None,
-        "not_confirmed": outcome.rejected,
+        "not_confirmed": outcome.unconfirmed,
         "evaluations": outcome.evaluations,
         "seconds": outcome.seconds,
         "seed": outcome.seed,
@@ -156,7 +159,9 @@ def _measure_tightness(
     (out / "tightness.csv").write_text(write_frame(table), encoding="utf-8")
     rows = [{**row, "ratio": options.finite(row["ratio"])} for row in table.to_dict("records")]
     options.emit(rows, to_markdown(table), as_json)
-    wrong = table["id"][table["over this space"] == "VIOLATED"]
-    if len(wrong):
-        click.echo(f"exml: violated although it should hold: {', '.join(wrong)}", err=True)
-        raise SystemExit(1)
+    holds = table["id"].isin([target.id for target in targets if target.holds])
+    for state, said in (("VIOLATED", "violated"), ("undecided", "violations found, none confirmed,")):
+        wrong = table["id"][holds & (table["over this space"] == state)]
+        if len(wrong):
+            click.echo(f"exml: {said} although it should hold: {', '.join(wrong)}", err=True)
+            raise SystemExit(1)

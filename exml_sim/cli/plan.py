@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -207,6 +208,7 @@ def _plan_simulation(
     rows = []
     for panel in panels:
         needs = find_needs(panel, delta)
+        simulated = None if needs.simulated is None else float(needs.simulated)
         budgets = (
             _find_budgets(panel.problem, panel.kind, delta) if panel.problem else {"launch_budget": {}, "bounds": {}}
         )
@@ -214,12 +216,16 @@ def _plan_simulation(
             **budgets["bounds"],
             **{bound.name: bound.required(delta) for bound in panel.curves if bound.name in panel.versions},
         }
+        certified = {} if certificates is None else {"certified": _certify(study, panel, delta, how)}
+        if (budget := certified.get("certified", {}).get("budget")) is not None:
+            # Practice is the certified budget where there is one.
+            needs = replace(needs, simulated=Fraction(budget))
         rows.append(
             {
-                **({} if certificates is None else {"certified": _certify(study, panel, delta, how)}),
+                **certified,
                 "strategy": panel.title,
                 "where": panel.place,
-                "simulation": None if needs.simulated is None else float(needs.simulated),
+                "simulation": simulated,
                 "trials": max(cell.trials for cell in panel.cells),
                 **budgets,
                 "factors": {name: options.finite(needs.factor(name)) for name in needs.bounds},
@@ -258,6 +264,7 @@ def _certify(
 
 def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     """Write one table per pool, and below it launch budgets and reasons."""
+    from simulations._certification import ALPHA
     from simulations.panels import CONFIDENCE
 
     parts = []
@@ -271,7 +278,15 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
                 replay = f" Replay: exml verify {row['certified']['file']}" if row["certified"]["file"] else ""
                 parts.append(f"  {row['strategy']}: {row['certified']['sentence']}{replay}")
         if "simulation" in group[0]:
-            parts.append(f"  simulation: {group[0]['trials']:,} trials per budget, upper limits at {CONFIDENCE:.0%}")
+            parts.append(
+                f"  simulation: smallest tried budget from which on the {CONFIDENCE:.0%} upper limit is at most "
+                f"{delta:g}; {group[0]['trials']:,} trials per budget"
+            )
+            if "certified" in group[0]:
+                parts.append(
+                    f"  certified: confidence 1 - {ALPHA:.0e}, from as many trials as that takes, so the budget can be "
+                    "below the simulated one; factors divide by it"
+                )
         parts.append("")
     return "\n".join(parts)
 

@@ -100,6 +100,7 @@ def command(
 
 def _replay(files: list[Path], plugins: tuple[Path, ...], trust: bool, n_jobs: int, as_json: bool) -> None:
     """Replay certificates, and print for each whether it holds."""
+    import exml_sim
     from exml_sim.plugins import Plugins, files_beside
     from simulations.certificates import Certificate, replay
 
@@ -107,14 +108,30 @@ def _replay(files: list[Path], plugins: tuple[Path, ...], trust: bool, n_jobs: i
     for file in files:
         try:
             certificate = Certificate.from_json(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except UnicodeDecodeError:
+            raise ValueError(f"{file}: not a certificate of exml-sim: the file is not text in UTF-8") from None
+        except OSError as error:
+            raise ValueError(f"{file} cannot be read: {error.strerror}") from None
+        except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
+        if certificate.version != exml_sim.__version__:
+            click.echo(
+                f"exml: {file} was made by version {certificate.version!r}, and this is {exml_sim.__version__}: trials "
+                "may differ",
+                err=True,
+            )
         folder = file.resolve().parent
-        beside = files_beside(folder, dict(certificate.specification)) if trust else ()
-        differences = replay(certificate, Plugins.of((*plugins, *beside), [folder]), n_jobs=n_jobs)
+        try:
+            beside = files_beside(folder, dict(certificate.specification)) if trust else ()
+            differences = replay(certificate, Plugins.of((*plugins, *beside), [folder]), n_jobs=n_jobs)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            text = " ".join(str(error).split())
+            # Other exceptions come from values of a wrong type, and their text is of Python.
+            shown = text if isinstance(error, ValueError) else "a value has a type that studies do not allow"
+            raise ValueError(f"{file}: the certificate cannot be replayed: {shown}") from None
         results.append({"file": str(file), "sentence": certificate.sentence, "differences": differences})
     lines = [
-        f"{result['file']}: {result['sentence'] if not result['differences'] else ''}"
+        f"{result['file']}: {result['sentence'] if not result['differences'] else 'the certificate does not hold.'}"
         + "".join(f"\n  differs: {difference}" for difference in result["differences"])
         for result in results
     ]

@@ -33,7 +33,7 @@ PATIENCE = 200
 SIMPLE_SHARES = (0.0, 0.3)
 #: Measurements that shrinking one violation may take.
 MAX_SHRINK_MEASUREMENTS = 2000
-#: Violations that are confirmed at most.
+#: Violations that a search tries to confirm at most, the last of them at its end: false-alarm rates of trials add up.
 MAX_CONFIRMATIONS = 10
 
 Code = tuple[int, ...]
@@ -75,20 +75,20 @@ class Outcome:
     Attributes
     ----------
     best, measured
-        The instance with the largest observed / bound, after shrinking if it violates the claim; None if no instance
-        met the premises.
+        The confirmed violation after shrinking, or the instance with the largest observed / bound; None if no
+        instance met the premises.
     violated
         Whether it violates the claim, confirmed by other means or fresh random numbers.
     verdict
-        Of the confirmation, if one was made.
+        Of the confirmation of `best`, if one was made.
     evaluations, seconds
         What the search took, shrinking not counted.
     seed
         The root seed.
     raw
         The violating instance before shrinking.
-    rejected
-        Violations that were not confirmed.
+    unconfirmed
+        Violating instances that were found and not confirmed.
     """
 
     target: Target
@@ -100,20 +100,32 @@ class Outcome:
     seconds: float
     seed: int
     raw: Instance | None = None
-    rejected: int = 0
+    unconfirmed: int = 0
+
+    @property
+    def undecided(self) -> bool:
+        """Whether violations were found and none was confirmed."""
+        return self.best is not None and self.measured.violates and not self.violated
 
     def describe(self) -> str:
         """Return the headline and the details, one line each."""
         effort = f"{self.evaluations:,} evaluations, {self.seconds:.1f} s"
-        rejected = f", {self.rejected} violations not confirmed" if self.rejected else ""
         if self.best is None:
-            return f"{self.target.id}: no instance meets the premises ({effort}{rejected})."
-        headline = f"observed/bound = {self.measured.ratio:.6g} ({effort}{rejected})"
+            return f"{self.target.id}: no instance meets the premises ({effort})."
+        headline = f"observed/bound = {self.measured.ratio:.6g} ({effort})"
         if self.violated:
             assert self.verdict is not None
             return (
                 f"{self.target.id}: VIOLATED, {headline}.\nInstance: {self.best.describe()}\n"
                 f"Confirmation: {self.verdict.sentence}"
+            )
+        if self.undecided:
+            assert self.verdict is not None
+            sides = f"observed {format_log(self.measured.log_observed)}, bound {format_log(self.measured.log_bound)}"
+            found = f"{self.unconfirmed:,} violation{'s' if self.unconfirmed > 1 else ''} found, none confirmed"
+            return (
+                f"{self.target.id}: UNDECIDED, {found}, largest {headline}.\n"
+                f"Instance: {self.best.describe()}: {sides}\nConfirmation: {self.verdict.sentence}"
             )
         return f"{self.target.id}: no violation, largest {headline}.\nInstance: {self.best.describe()}"
 
@@ -129,28 +141,24 @@ def derive_seeds(root: int) -> tuple[int, int]:
 def search(target: Target, *, seed: int = 0, limits: Limits | None = None, progress: Progress | None = None) -> Outcome:
     """Search a violation of a claim, shrink it and confirm it.
 
-    A violation that is not confirmed is dropped, and the search goes on.
+    The search goes on after a violation that is not confirmed. If none is, the outcome is the largest, undecided.
     """
     state = _Search(target, seed, limits or Limits(), progress)
-    rejected = 0
     for code in state.visit_violations():
-        if state.limits.maximise:
+        if state.limits.maximise or len(state.dropped) >= MAX_CONFIRMATIONS - 1:
             continue
-        state.raw = target.space.decode(code)
+        raw = target.space.decode(code)
         small = shrink(target, code, state.search_seed)
         # A noisy violation may shrink to a lucky instance, while the original is a true one.
-        for instance in dict.fromkeys((small, state.raw)):
+        for instance in dict.fromkeys((small, raw)):
             verdict = confirm(target, instance, seed)
             if verdict.outcome == "refuted":
-                return state.to_outcome(instance, target.measure(instance, state.search_seed), verdict, rejected)
-        rejected += 1
-        state.drop(state.raw)
-        if rejected == MAX_CONFIRMATIONS:
-            break
-    confirmation = None
-    if state.limits.maximise and state.best is not None and state.measured.violates:
-        state.raw, confirmation = state.best, confirm(target, state.best, seed)
-    return state.to_outcome(state.best, state.measured, confirmation, rejected)
+                return state.to_outcome(instance, target.measure(instance, state.search_seed), verdict, raw)
+        state.dropped[raw] = verdict
+    if not state.violations:
+        return state.to_outcome(state.best, state.measured, None, None)
+    largest, measured = max(state.violations.items(), key=lambda item: item[1].fitness())
+    return state.to_outcome(largest, measured, state.dropped.get(largest) or confirm(target, largest, seed), largest)
 
 
 def shrink(target: Target, code: Code, seed: int) -> Any:
@@ -193,14 +201,15 @@ class _Search:
         self.target, self.limits, self.seed = target, limits, seed
         self.search_seed = derive_seeds(seed)[0]
         self.best: Any = None
-        self.raw: Any = None
         self.measured = unmet(1.0)
+        self.violations: dict[Any, Measured] = {}
+        #: Violations whose confirmation failed, with its verdict; the search goes around them.
+        self.dropped: dict[Any, Verdict] = {}
         self._random = Random(seed)
         self._bounds = target.space.bounds
         self._progress = progress
         self._start = time.monotonic()
         self._evaluations = 0
-        self._dropped: set[Any] = set()
 
     def visit_violations(self) -> Iterator[Code]:
         """Visit codes until a limit is reached; yield the violating ones."""
@@ -261,24 +270,20 @@ class _Search:
         self._evaluations += 1
         if measured.admissible and (self.best is None or measured.fitness() > self.measured.fitness()):
             self.best, self.measured = instance, measured
+        if measured.violates:
+            self.violations[instance] = measured
         if self._progress is not None:
             self._progress(self._evaluations, self.measured)
         return measured
 
     def _measure(self, instance: Any) -> Measured:
-        if instance in self._dropped:
+        if instance in self.dropped:
             return unmet(1e3)
         measured = self.target.measure(instance, self.search_seed)
         level = self.limits.max_log_bound
         if level is not None and measured.admissible and measured.log_bound > level:
             return unmet(measured.log_bound - level)
         return measured
-
-    def drop(self, instance: Any) -> None:
-        """Forget a violation that was not confirmed."""
-        self._dropped.add(instance)
-        if self.best == instance:
-            self.best, self.measured = None, unmet(1.0)
 
     def is_over(self) -> bool:
         """Whether a limit is reached."""
@@ -287,13 +292,20 @@ class _Search:
             limits.seconds is not None and time.monotonic() - self._start >= limits.seconds
         )
 
-    def to_outcome(self, best: Any, measured: Measured, verdict: Verdict | None, rejected: int) -> Outcome:
+    def to_outcome(self, best: Any, measured: Measured, verdict: Verdict | None, raw: Any) -> Outcome:
         """Return the outcome at this moment."""
         violated = verdict is not None and verdict.outcome == "refuted"
-        seconds = time.monotonic() - self._start
-        raw = self.raw if violated else None
         return Outcome(
-            self.target, best, measured, violated, verdict, self._evaluations, seconds, self.seed, raw, rejected
+            self.target,
+            best,
+            measured,
+            violated,
+            verdict,
+            self._evaluations,
+            time.monotonic() - self._start,
+            self.seed,
+            raw if violated else None,
+            0 if violated else len(self.violations),
         )
 
 
@@ -307,7 +319,7 @@ def measure_tightness(
 ) -> pd.DataFrame:
     """Search the largest observed / bound of every target; return one row per target.
 
-    A violation of what should hold is VIOLATED in the column "over this space".
+    A violation of what should hold is VIOLATED in the column "over this space", one that was not confirmed undecided.
     """
     import pandas as pd
 
@@ -317,11 +329,15 @@ def measure_tightness(
         limits = Limits(evaluations=evaluations, seconds=seconds, max_log_bound=level, maximise=True)
         outcome = search(target, seed=seed, limits=limits)
         best, measured = outcome.best, outcome.measured
-        violated = "VIOLATED" if target.holds else "violated"
+        state = _STATES[target.holds]
+        if outcome.violated:
+            state = "VIOLATED" if target.holds else "violated"
+        elif outcome.undecided:
+            state = "undecided"
         rows.append(
             {
                 "id": target.id,
-                "over this space": violated if outcome.violated else _STATES[target.holds],
+                "over this space": state,
                 "ratio": math.nan if best is None else measured.ratio,
                 "observed": "-" if best is None else format_log(measured.log_observed),
                 "bound": "-" if best is None else format_log(measured.log_bound),

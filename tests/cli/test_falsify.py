@@ -44,6 +44,34 @@ def test_a_violation_of_what_should_hold_is_exit_code_1(tmp_path, monkeypatch):
     assert result.exit_code == 1
 
 
+def test_violations_that_are_not_confirmed_are_undecided_and_exit_code_1(tmp_path, monkeypatch):
+    """The confirmation is planted: it never refutes."""
+    import dataclasses
+
+    from simulations.falsify import targets
+    from theory import verdicts
+
+    def never(instance, seed):
+        return verdicts.undecided("Too few trials.")
+
+    planted = dataclasses.replace(targets.get("a5-count-3"), holds=True, confirm=never)
+    monkeypatch.setattr(targets, "all_targets", lambda: (planted,))
+    given = ("a5-count-3", "--evaluations", 30, "--out", tmp_path)
+    result = invoke(*given, "--quiet")
+    assert result.exit_code == 1
+    assert "a5-count-3: UNDECIDED" in result.output
+    assert "Confirmation: Too few trials." in result.output
+    answer = json.loads(invoke(*given, "--json").output)
+    assert (answer["violated"], answer["undecided"]) == (False, True)
+    assert answer["ratio"] == pytest.approx(2)
+    assert answer["instance"] is not None
+    assert not list(tmp_path.iterdir())
+    table = invoke("--tightness", *given, "--quiet")
+    assert table.exit_code == 1
+    assert "| undecided |" in table.output
+    assert "violations found, none confirmed, although it should hold: a5-count-3" in table.output
+
+
 def test_a_replay_that_no_longer_reproduces_is_exit_code_1(tmp_path):
     text = (COUNTEREXAMPLES / "eq-2.toml").read_text(encoding="utf-8")
     file = tmp_path / "eq-2.toml"

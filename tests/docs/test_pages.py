@@ -101,7 +101,8 @@ def find_commands(text: str) -> list[list[str]]:
     prose = " ".join(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split())
     inline = re.findall(r"`(exml [^`]+)`", prose)
     lines += [command for command in inline if not re.search(r"\b[A-Z]{3,}\b|i/n|[|…]|\.\.\.", command)]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("exml ")]
+    # The shell redirects what stands after " > ".
+    return [shlex.split(line.split(" > ")[0], comments=True)[1:] for line in lines if line.startswith("exml ")]
 
 
 def list_arguments(context: click.Context) -> list[str]:

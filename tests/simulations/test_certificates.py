@@ -140,15 +140,73 @@ def test_files_are_read_and_checked(certificate, tmp_path) -> None:
     file = certificate.save(tmp_path)
     assert certificate.save(tmp_path) == file
     assert read_certificates(tmp_path) == [certificate]
-    table = json.loads(certificate.to_json())
-    for key, value in [("kind", "x"), ("delta", 2.0), ("alpha", "0"), ("specification", []), ("attempts", [{}])]:
-        with pytest.raises(ValueError, match="not a certificate of exml-sim"):
-            Certificate.from_json(json.dumps(table | {key: value}))
-    with pytest.raises(ValueError, match="not a certificate of exml-sim"):
-        Certificate.from_json("[1")
-    attempt = table["attempts"][0] | {"failures": 10**9}
-    with pytest.raises(ValueError, match="1000000000 failures"):
-        Certificate.from_json(json.dumps(table | {"attempts": [attempt]}))
+
+
+def edit(certificate: Certificate, attempt: dict[str, object] | None, **changes: object) -> str:
+    table = json.loads(certificate.to_json()) | changes
+    if attempt is not None:
+        table["attempts"][0] |= attempt
+    return json.dumps(table)
+
+
+@pytest.mark.parametrize(
+    ("changes", "attempt", "message"),
+    [
+        ({"kind": "x"}, None, "not a certificate of exml-sim: kind must be 'exml-sim certificate 2', got 'x'"),
+        ({"delta": 2.0}, None, "delta must be strictly between 0 and 1, got 2.0"),
+        ({"alpha": "0"}, None, 'alpha must be a number with a point, got "0"'),
+        ({"specification": []}, None, "specification must be a table, got []"),
+        ({"attempts": []}, None, "attempts must be a list of at least one attempt"),
+        ({"attempts": [{}]}, None, "the field budget of attempt 1 is missing"),
+        ({"attempts": ["x"]}, None, 'the entry of attempt 1 must be a table, got "x"'),
+        ({"max_trials": 0}, None, "max_trials must be at least 1, got 0"),
+        ({"scope": "all"}, None, 'scope must be one of budget, limit, search, got "all"'),
+        ({"note": "mine"}, None, 'unknown field "note"; allowed are specification, delta'),
+        ({"version": 1}, None, "version must be text, got 1"),
+        ({}, {"note": 1}, 'unknown field "note" of attempt 1; allowed are budget, level'),
+        ({}, {"budget": "x"}, "budget of attempt 1: amount must be a finite number"),
+        ({}, {"trials": "x"}, 'trials of attempt 1 must be a whole number, got "x"'),
+        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold of attempt 1, got uncertain 0"),
+        (
+            {"specification": {"pools": [two_normals()], "strategies": ["best"], "budgets": {"absolute": [60]}}},
+            None,
+            "the certificate cannot be replayed: unknown strategy 'best'",
+        ),
+        ({"specification": {}}, None, "the certificate cannot be replayed: a study needs pools"),
+    ],
+)
+def test_an_edited_file_is_one_line_that_names_the_field(
+    certificate, changes, attempt, message, capsys, tmp_path
+) -> None:
+    file = tmp_path / "edited.json"
+    file.write_text(edit(certificate, attempt, **changes), encoding="utf-8")
+    code, _, error = call(capsys, "verify", str(file))
+    assert code == 2
+    assert error.count("\n") == 1
+    assert f"{file}: {message}" in error
+
+
+@pytest.mark.parametrize("text", [b"[1", b"\xff\xfe", b"", b'"x"'])
+def test_a_file_that_is_no_certificate_is_one_line(text, capsys, tmp_path) -> None:
+    (tmp_path / "x.json").write_bytes(text)
+    code, _, error = call(capsys, "verify", str(tmp_path / "x.json"))
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "x.json: not a certificate of exml-sim: " in error
+
+
+def test_another_version_is_a_warning_and_every_answer_has_a_sentence(certificate, capsys, tmp_path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(edit(certificate, None, version="0.0.1"), encoding="utf-8")
+    code, text, error = call(capsys, "verify", str(file))
+    assert code == 0
+    assert certificate.sentence in text
+    assert "was made by version '0.0.1', and this is" in error
+    file.write_text(edit(certificate, {"failures": 0}), encoding="utf-8")
+    code, text, error = call(capsys, "verify", str(file))
+    assert code == 1
+    assert text.startswith(f"{file}: the certificate does not hold.\n  differs: ")
+    assert not error
 
 
 SPECIAL = [
@@ -265,12 +323,17 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     study, out = str(tmp_path / "study.toml"), str(tmp_path / "out")
     code, text, _ = call(capsys, "plan", study, "--certify", "--out", out, "--quiet", "--json", "--trials", "200")
     assert code == 0
-    row = json.loads(text)["budgets"][0]["certified"]
+    plan = json.loads(text)["budgets"][0]
+    row = plan["certified"]
     loaded = Study.from_toml(tmp_path / "study.toml")
     assert row["budget"] == float(search_budget(loaded, loaded.cells()[0], 0.05).budget)
+    assert plan["bounds"]
+    assert plan["factors"] == pytest.approx({name: bound / row["budget"] for name, bound in plan["bounds"].items()})
     code, text, _ = call(capsys, "verify", row["file"])
     assert code == 0
     assert row["sentence"] in text
+    code, text, _ = call(capsys, "plan", study, "--certify", "--out", out, "--quiet", "--trials", "200")
+    assert "so the budget can be below the simulated one; factors divide by it" in text
     certificate = Certificate.from_json(Path(row["file"]).read_text(encoding="utf-8"))
     edited = tmp_path / "edited.json"
     edited.write_text(replace(certificate, delta=0.01).to_json())
@@ -294,7 +357,7 @@ def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verify", "missing.json"], "missing.json"),
+        (["verify", "missing.json"], "missing.json cannot be read: No such file or directory"),
         (["verify", "missing.json", "lemma-1-i"], "give claims or certificates, not both"),
         (["verify", "--trust"], "go with a certificate"),
         (["plan", "--out", "x"], "give --certify as well"),

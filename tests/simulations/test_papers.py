@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import subprocess
 import sys
+from fractions import Fraction
+from itertools import product
+from math import comb, prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from exml_sim.cli import main
-from simulations.falsify.search import Limits, search
+from exml_sim.engine import BoundContext
+from simulations import papers
+from simulations.falsify._target import Target
+from simulations.falsify.search import Limits, Outcome, search
 from simulations.papers import BoundClaim, Paper, _build_bound_target, load_paper
 from simulations.testing import Assumes
 from tests.docs.pages import find_blocks, read, run_command
@@ -44,8 +52,64 @@ def test_a_search_finds_the_planted_bound(id: str) -> None:
     outcome = search(_build_bound_target(id, bounded.mutant, bounded.assumes, True), limits=Limits(evaluations=400))
     assert outcome.violated
     assert outcome.verdict is not None
-    assert outcome.verdict.trials == 200_000
+    # The smallest violation may be too close for trials.
+    assert outcome.verdict.trials == 200_000 or "By enumeration" in outcome.verdict.sentence
     assert outcome.verdict.alpha <= 1e-6
+
+
+def fail_uniform(means: list[Fraction], budget: int) -> Fraction:
+    """Sum over all counts of losses, in fractions: the best arm comes last, so that it loses ties."""
+    n = budget // len(means)
+    rows = [[comb(n, count) * mean**count * (1 - mean) ** (n - count) for count in range(n + 1)] for mean in means]
+    total = Fraction(0)
+    for counts in product(range(n + 1), repeat=len(means)):
+        if min(counts[:-1]) <= counts[-1]:
+            total += prod(row[count] for row, count in zip(rows, counts, strict=True))
+    return total
+
+
+def find_rare_violation() -> tuple[Target, Outcome]:
+    """Search a bound that is too small only at rates that no number of trials can confirm."""
+
+    def wrong_union(budget: int, context: BoundContext) -> float:
+        return sum(math.exp(-1.3 * (budget // context.K) * gap**2) for gap in context.ordered)
+
+    target = _build_bound_target("wrong-union", wrong_union, Assumes(distribution="bernoulli"), True)
+    return target, search(target, limits=Limits(evaluations=600))
+
+
+def test_a_violation_too_rare_for_trials_is_confirmed_by_enumeration() -> None:
+    _, outcome = find_rare_violation()
+    assert outcome.violated
+    assert outcome.verdict is not None
+    assert outcome.best is not None
+    means = sorted((outcome.best[f"mean{i}"] for i in range(1, outcome.best.integer("arms") + 1)), reverse=True)
+    p = fail_uniform(means, outcome.best.integer("budget"))
+    gaps = [float(mean - means[-1]) for mean in means[:-1]]
+    n = outcome.best.integer("budget") // len(means)
+    assert p > sum(math.exp(-1.3 * n * gap**2) for gap in gaps)
+    assert p < 1e-5
+    assert outcome.verdict.rate == pytest.approx(float(p), rel=1e-9)
+    assert "By enumeration" in outcome.verdict.sentence
+
+
+def test_an_enumeration_that_trials_contradict_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted enumeration says 10 % too much; 200,000 trials tell it with an error probability below 1e-6."""
+    right = papers.exact_instance
+
+    def wrong(*given: Any) -> Any:
+        known = right(*given)
+        return known and dataclasses.replace(known, least=min(1.0, 1.1 * known.least), most=1.0)
+
+    target, _ = find_rare_violation()
+    table = {"arms": 2, "budget": 4, "mean1": "2/5", "mean2": "3/5", "mean3": 0, "mean4": 0}
+    instance = target.space.read(table)
+    always = _build_bound_target("planted", lambda budget, context: 0.5, Assumes(distribution="bernoulli"), True)
+    assert always.confirm(instance, 1).outcome == "refuted"
+    monkeypatch.setattr(papers, "exact_instance", wrong)
+    verdict = always.confirm(instance, 1)
+    assert verdict.outcome == "undecided"
+    assert "fresh trials contradict" in verdict.sentence
 
 
 def test_a_bound_is_tested_on_exact_and_counted_instances() -> None:
@@ -68,12 +132,14 @@ def test_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     page = read("how-to/check-another-theory.md")
     outputs = {
-        command: run_command(command, capsys) for _, block in find_blocks(page, "sh") for command in block.splitlines()
+        command: run_command(command.partition(" > ")[0], capsys)
+        for _, block in find_blocks(page, "sh")
+        for command in block.splitlines()
     }
     assert len(outputs) == 10
     assert "rows-per-arm: VIOLATED" in outputs["exml falsify rows-per-arm --from my_paper"]
     assert outputs["exml claims --from my_paper --check"].count("as recorded") == 3
-    html = outputs["exml claims --from my_paper --html"]
+    html = outputs["exml claims --from my_paper --html > my_paper.html"]
     assert html.count('<article class="claim"') == 3
     assert "Unknown Unknowns" not in html
     verified = outputs["exml verify --from examples/halving"]
@@ -149,6 +215,26 @@ def test_bad_packages_are_one_line(
         main(["claims", "--check", "--from", name])
     error = capsys.readouterr().err
     assert stop.value.code == 2
+    assert error.count("\n") == 1
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [("one", "claim 'one' has no search space: give it a space in SPACES"), ("xyz", "give it a space in SPACES")],
+)
+def test_a_claim_without_a_space_is_one_line_with_the_remedy(
+    claim: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = f"no_space_{claim}"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text(CHECK, encoding="utf-8")
+    (tmp_path / name / "claims.toml").write_text(CLAIM, encoding="utf-8")
+    with pytest.raises(SystemExit) as stop:
+        main(["falsify", claim, "--from", name])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert message in error
 

@@ -47,22 +47,32 @@ def test_a_true_claim_comes_back_with_the_largest_ratio(claim):
 
 
 def test_luck_is_not_confirmed_on_the_numbers_that_brought_it():
-    """A measure that violates under the search seed only: every find is handed to other random numbers and falls."""
-    seen = []
+    """A measure that violates under the search seed only: other random numbers do not confirm it."""
+    seen, confirmed = [], []
 
     def measure(point, seed):
         seen.append(seed)
-        return Measured(0.0, -1.0)
+        return Measured(0.0, -1.0 - float(point["x"]) / 100)
 
     def on_other_numbers(point, seed):
         assert seed not in seen
+        confirmed.append(point)
         return verdicts.consistent("No violation on these numbers.")
 
     lucky = dataclasses.replace(a_target(measure), confirm=on_other_numbers, sampled=True)
     outcome = search(lucky, seed=7, limits=Limits(evaluations=100))
     assert not outcome.violated
-    assert outcome.rejected == MAX_CONFIRMATIONS
-    assert "10 violations not confirmed" in outcome.describe()
+    assert outcome.undecided
+    assert outcome.evaluations == 100
+    assert outcome.verdict.outcome == "consistent"
+    # Confirmations end, the search goes on, and the last one is of the largest violation.
+    assert len(confirmed) <= 2 * MAX_CONFIRMATIONS
+    assert outcome.best == confirmed[-1] == max(confirmed, key=lambda point: point["x"])
+    headline, instance, confirmation = outcome.describe().splitlines()
+    assert f"UNDECIDED, {outcome.unconfirmed} violations found, none confirmed, largest" in headline
+    assert MAX_CONFIRMATIONS < outcome.unconfirmed <= 100
+    assert instance.endswith(f": observed 1, bound {format_log(outcome.measured.log_bound)}")
+    assert confirmation == "Confirmation: No violation on these numbers."
 
 
 @pytest.mark.parametrize("root", [0, 1, 2, 12345, 2**40])
