@@ -91,7 +91,7 @@ class PlainLoop:
         rng = np.random.Generator(np.random.Philox(key=batch.ties.key, counter=counter))
         place = f"the loop {self.loop.__name__!r}, trial {batch.ties.trials[trial]}, budget {show(batch.budget)}"
         try:
-            selected = self.loop(batch.arms.means() if self._wants_means else pull, batch.budget, rng)
+            selected: Any = self.loop(batch.arms.means() if self._wants_means else pull, batch.budget, rng)
         except Overspend as error:
             raise Overspend(f"{place}: {error}") from None
         except Exception as error:

@@ -98,7 +98,7 @@ def test_bad_loops():
 
     with pytest.raises(Overspend, match="the loop 'greedy', trial 0, budget 60: round 1 would cost 120"):
         pool.explore(greedy, 60)
-    with pytest.raises(ValueError, match="the loop 'divide', trial 0, budget 60: ZeroDivisionError: .*zero"):
+    with pytest.raises(ValueError, match=r"the loop 'divide', trial 0, budget 60: ZeroDivisionError: .*zero"):
         pool.compare({"mine": divide}, [60], 2, n_jobs=1, progress=False)
     with pytest.raises(ValueError, match=r"a loop must be a function \(pull, budget, rng\)"):
         pool.explore(other, 60)
