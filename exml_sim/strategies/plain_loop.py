@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -97,6 +96,6 @@ class PlainLoop:
         except Exception as error:
             raise ValueError(f"{place}: {type(error).__name__}: {error}") from error
         n_arms = batch.pulls.shape[1]
-        if not isinstance(selected, Integral) or isinstance(selected, bool) or not 0 <= selected < n_arms:
+        if isinstance(selected, bool) or not isinstance(selected, int | np.integer) or not 0 <= selected < n_arms:
             raise ValueError(f"{place}: it must return an arm, a whole number from 0 to {n_arms - 1}, got {selected!r}")
         return int(selected)

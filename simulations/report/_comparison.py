@@ -86,8 +86,8 @@ def _describe_repetitions(results: Sequence[StudyResult]) -> list[str]:
             groups.append((table, names := []))
         names.append(f"{result.study.name} (seed {result.study.seed})")
     return [
-        f"The studies {', '.join(names[:-1])} and {names[-1]} have the same pools and budgets. Each of these problems counts once "
-        "per study."
+        f"The studies {', '.join(names[:-1])} and {names[-1]} have the same pools and budgets. Each of these problems "
+        "counts once per study."
         for _, names in groups
         if len(names) > 1
     ]

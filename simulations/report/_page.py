@@ -28,6 +28,7 @@ from simulations.panels import (
 from simulations.report._chart import join_rounds
 from simulations.report._findings import (
     describe_study,
+    find_certified,
     summarise_bounds,
     write_budgets,
     write_findings,
@@ -124,10 +125,8 @@ def _format_needed(needs: Needs, name: str) -> str:
 
 def _format_certified(panel: Panel) -> str:
     """Write the smallest budget that is certified for the target, with its confidence."""
-    budgets = [c.budget for c in panel.certificates if c.budget is not None and c.delta <= TARGET]
-    if not budgets:
-        return "none"
-    return f"{float(min(budgets)):,g}"
+    budget = find_certified(panel)
+    return "none" if budget is None else f"{float(budget):,g}"
 
 
 def _list_versions(panels: Sequence[Panel]) -> list[str]:

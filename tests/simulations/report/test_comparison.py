@@ -121,6 +121,8 @@ def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
     page = _page.make_page(results[0], certificates)
     assert page["needs"]["columns"][1] == "certified by simulation"
     assert [row["cells"][1] for row in page["needs"]["rows"]] == ["40", "none"]
+    assert page["headline"][0].endswith("; certified by simulation with confidence 1 - 1e-09: uniform allocation 40.")
+    assert "certified" not in _page.make_page(results[0])["headline"][0]
     chart = page["groups"][0]["chart"]
     place = chart["styles"].index("star")
     (stars,) = [series for series in chart["series"] if series["dash"] == place]
