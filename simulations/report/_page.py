@@ -265,8 +265,12 @@ def make_chart(panels: Sequence[Panel], titles: Sequence[str] = ()) -> dict[str,
         "y": {"label": "failure probability", "log": True, "ends": [floor, 1.2]},
         "line": {"at": TARGET, "label": f"{TARGET:.0%}"},
         "colours": list(titles),
-        "dashes": ["observed", *map(name_bound, versions), *(f"{name_bound(name)} (lower)" for name in lower), *stars],
-        "styles": ["d0", *(f"d{min(i, 6)}" for i in range(1, 1 + len(versions))), *("lower" for _ in lower)]
+        "dashes": ["observed", *map(name_bound, versions), *map(name_bound, lower), *stars],
+        "styles": [
+            "d0",
+            *(f"d{min(i, 6)}" for i in range(1, 1 + len(versions))),
+            *(("lower", "lower2")[i % 2] for i in range(len(lower))),
+        ]
         + ["star" for _ in stars],
         "series": series,
     }
@@ -297,7 +301,7 @@ def _list_points(panel: Panel) -> dict[str, Any]:
         for name in reversed(panel.versions):
             lines.append(f"{name_bound(name)} {_format_bound(panel.bound_at(name, cell))}")
         for name in panel.lower_versions:
-            lines.append(f"{name_bound(name)} (lower) {_format_probability(panel.bound_at(name, cell))}")
+            lines.append(f"{name_bound(name)} {_format_probability(panel.bound_at(name, cell))}")
         texts.append(lines)
     return {"points": points, "texts": texts}
 

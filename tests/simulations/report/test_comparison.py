@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 
 import pytest
@@ -112,6 +113,17 @@ def test_stores_without_results(tmp_path) -> None:
     Store.create_or_open(tmp_path / "x.sqlite", study, study.cells()).close()
     with StudyResult.open(tmp_path / "x.sqlite") as result, pytest.raises(ValueError, match="no results yet"):
         make_comparison([result])
+
+
+def test_the_caption_says_for_whom_a_lower_bound_holds(results) -> None:
+    page = _page.make_page(results[0])
+    chart = page["groups"][0]["chart"]
+    kinds = dict(zip(chart["dashes"], chart["styles"], strict=True))
+    assert {kinds["lower bound, any strategy"], kinds["lower bound, equal pulls"]} == {"lower", "lower2"}
+    meaning = r'<span class="meaning".*?</span>|<[^>]*>'
+    assert "the one for equal pulls for uniform allocation only." in re.sub(meaning, "", render(page))
+    assert 'class="curve lower2"' in render(page)
+    assert ".lower2 { stroke-dasharray" in render(page)
 
 
 def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
