@@ -374,9 +374,10 @@ def name_strategy(label: str) -> str:
 
 def name_bound(version: str) -> str:
     """Return the one name that text, tables, figures and pages use for a bound."""
-    if version in VERSIONS:
-        return VERSIONS[version].title
-    return CLASSICAL[version].title if version in CLASSICAL else f"{version} (plug-in)"
+    known = VERSIONS.get(version) or CLASSICAL.get(version)
+    if known is None:
+        return f"{version} (plug-in)"
+    return f"{known.title} (lower)" if known.kind == "lower" and "lower" not in known.title else known.title
 
 
 def format_factor(factor: float) -> str:

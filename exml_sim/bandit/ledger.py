@@ -114,7 +114,8 @@ class Ledger:
 
     def __repr__(self) -> str:
         many = "" if self.trials == 1 else f", {self.trials} trials"
-        return f"<Ledger: {self.rounds} rounds, budget {show(self.budget)}, {self.prices.size} arms{many}>"
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        return f"<Ledger: {rounds}, budget {show(self.budget)}, {self.prices.size} arms{many}>"
 
     def __str__(self) -> str:
         return self.table()

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
+from exml_sim.bandit.ledger import Overspend
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.money import Prices
+from exml_sim.money import Prices, show
 from exml_sim.strategies.base import mark_nothing
 
 #: The round of the generators that loops get; pulls read rounds 0 and 2, random means 1.
@@ -43,7 +44,7 @@ class PlainLoop:
     >>> from exml_sim import ParametricPool
     >>> def try_each(pull, budget, rng):
     ...     means = [pull(arm, int(budget) // 3) for arm in range(3)]
-    ...     return means.index(max(means))
+    ...     return rng.choice([arm for arm in range(3) if means[arm] == max(means)])
     >>> ParametricPool.bernoulli([0.1, 0.9, 0.2]).explore(PlainLoop(try_each), budget=60, rng=0).selected
     1
     """
@@ -87,4 +88,14 @@ class PlainLoop:
 
         counter = np.array([0, 0, batch.ties.trials[trial], _ROUND], dtype=np.uint64)
         rng = np.random.Generator(np.random.Philox(key=batch.ties.key, counter=counter))
-        return int(self.loop(batch.arms.means() if self._wants_means else pull, batch.budget, rng))
+        place = f"the loop {self.loop.__name__!r}, trial {batch.ties.trials[trial]}, budget {show(batch.budget)}"
+        try:
+            selected: Any = self.loop(batch.arms.means() if self._wants_means else pull, batch.budget, rng)
+        except Overspend as error:
+            raise Overspend(f"{place}: {error}") from None
+        except Exception as error:
+            raise ValueError(f"{place}: {type(error).__name__}: {error}") from error
+        n_arms = batch.pulls.shape[1]
+        if isinstance(selected, bool) or not isinstance(selected, int | np.integer) or not 0 <= selected < n_arms:
+            raise ValueError(f"{place}: it must return an arm, a whole number from 0 to {n_arms - 1}, got {selected!r}")
+        return int(selected)

@@ -21,9 +21,9 @@ QUANTITIES = {
     "failure_rate": ("failure probability", ("failure_rate", "lower", "upper")),
     "regret": ("mean simple regret", ("mean_regret", "regret_lower", "regret_upper")),
 }
-#: Dashes of bounds, and of lower bounds.
-DASHES: tuple[Any, ...] = ("--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (3, 1)))
-DOTS = ":"
+#: Dashes of bounds, which differ also in the short line of a legend, and dots of lower bounds.
+DASHES: tuple[Any, ...] = ((0, (2.5, 1.5)), (0, (9, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (5, 1, 1, 1, 1, 1)), (0, (5, 5)))
+DOTS: tuple[Any, ...] = (":", (0, (1, 1.5, 1, 1.5, 1, 5)), (0, (1, 5)))
 #: Natural width and height of an axes that stands alone, and of one of several.
 SIZE, SMALL_SIZE = (5.2, 3.7), (3.2, 2.6)
 
@@ -38,8 +38,8 @@ def draw(
 ) -> Axes:
     """Draw all strategies of one pool on logarithmic axes.
 
-    A colour is a strategy and a dash is a bound. Lower bounds, which hold for every strategy, are dotted. A cell
-    without a failure is an open triangle at its upper limit; no line leads to it.
+    A colour is a strategy and a dash is a bound. Lower bounds are dotted; their names say for which strategies they
+    hold. A cell without a failure is an open triangle at its upper limit; no line leads to it.
 
     Parameters
     ----------
@@ -99,12 +99,14 @@ def _draw_bounds(
     """Draw bounds in the colour of their strategy, from where they are below 1; lower bounds once in black."""
     chosen = [(panel, name) for panel in panels for name in _choose_bounds(panel, wanted)]
     names = list(dict.fromkeys(name for _, name in chosen))
+    lower = list(dict.fromkeys(name for panel, name in chosen if name in panel.lower_versions))
     visible = set()
     for panel, name in chosen:
         budgets, values = panel.curve(name, last, 0.0)
         if name in panel.lower_versions:
             if name not in visible:
-                ax.plot(budgets, values, DOTS, color="black", linewidth=1.0, label=f"{name_bound(name)} (lower)")
+                dots = DOTS[lower.index(name) % len(DOTS)]
+                ax.plot(budgets, values, color="black", linestyle=dots, linewidth=1.0, label=name_bound(name))
         else:
             dashes = DASHES[names.index(name) % len(DASHES)]
             # A label that begins with an underscore is not in the legend.
@@ -112,7 +114,7 @@ def _draw_bounds(
             ax.plot(budgets, values, color=palette[panel.title], linestyle=dashes, linewidth=1.0, label=label, zorder=2)
         visible |= {name} if len(budgets) else set()
     for name in names:
-        if not any(name in panel.lower_versions for panel in panels):
+        if name not in lower:
             text = name_bound(name) + ("" if name in visible else style.VACUOUS)
             ax.plot([], [], color=style.GUIDE, linestyle=DASHES[names.index(name) % len(DASHES)], label=text)
 

@@ -115,9 +115,9 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
         label, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)
         side = "bottom" if crossed else "top"
         ax.annotate(label, place, rotation=90, fontsize=5.5, color=colour, ha="right", va=side, zorder=3)
-    for name in panel.lower_versions:
-        label = f"{name_bound(name)} (lower)"
-        ax.plot(*panel.curve(name, 1.3 * high, bottom), ":", color="black", linewidth=1, label=label)
+    for number, name in enumerate(panel.lower_versions):
+        dots: dict[str, Any] = {"linestyle": facets.DOTS[number % len(facets.DOTS)], "color": "black", "linewidth": 1}
+        ax.plot(*panel.curve(name, 1.3 * high, bottom), label=name_bound(name), **dots)
     _draw_limit(ax, panel, low, high, bottom)
 
 

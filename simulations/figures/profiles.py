@@ -140,7 +140,8 @@ def _figure(panels: Sequence[Panel], name: str, colours: Mapping[str, str] | Non
         style.plain_ticks(left.xaxis, 1.0, grid[-1])
         right.set_yticks(range(len(titles)), [])
         right.set(ylim=(len(titles) - 0.5, -0.5), xlabel=f"mean rank ({CONFIDENCE:.0%} interval)")
-        style.finish(picture, f"{name}: {summary['problems']} problems")
+        number = summary["problems"]
+        style.finish(picture, f"{name}: {number} problem{'' if number == 1 else 's'}")
     return picture
 
 

@@ -42,6 +42,7 @@ SETTINGS: dict[str, Any] = {
     "figure.titlesize": 11,
     "legend.frameon": False,
     "legend.fontsize": 8,
+    "legend.handlelength": 2.4,
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
     "savefig.dpi": 150,
@@ -61,6 +62,8 @@ FORMATS: dict[str, dict[str, Any]] = {
 _CUSTOM: ContextVar[tuple[dict[str, Any], float | None]] = ContextVar("custom", default=({}, None))
 #: Height in inches that pictures reserve for their legend, and the end of a legend text without a visible curve.
 LEGEND_HEIGHT, VACUOUS = 0.5, " (vacuous here)"
+#: Width in inches below which a legend names only curves that are visible: about that of a column of a paper.
+NARROW_WIDTH = 4.0
 #: Installed fonts that a message lists.
 MAX_FONTS = 12
 #: Widths in inches that a picture may have.
@@ -176,7 +179,8 @@ def make_axes(
 def finish(picture: Figure, title: str = "") -> None:
     """Put one legend below all axes and a title above, and wrap what is wider than the picture.
 
-    A tall legend makes the picture taller, so that the axes keep their size.
+    A tall legend makes the picture taller, so that the axes keep their size. In a narrow picture the legend is
+    smaller and leaves out bounds without a visible curve.
 
     Parameters
     ----------
@@ -185,15 +189,24 @@ def finish(picture: Figure, title: str = "") -> None:
     title : str
         Title; none if empty.
     """
-    handles = {text: line for ax in picture.axes for line, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    from matplotlib import rcParams
+
+    is_narrow = picture.get_figwidth() < NARROW_WIDTH
+    handles = {
+        text: line
+        for ax in picture.axes
+        for line, text in zip(*ax.get_legend_handles_labels(), strict=True)
+        if not (is_narrow and _is_below(ax, line))
+    }
     handles = {
         text: line
         for text, line in handles.items()
-        if text.removesuffix(VACUOUS) == text or text.removesuffix(VACUOUS) not in handles
+        if text.removesuffix(VACUOUS) == text or (text.removesuffix(VACUOUS) not in handles and not is_narrow)
     }
     room = float(picture.bbox.width)
+    small: dict[str, Any] = {"fontsize": 0.8 * rcParams["legend.fontsize"], "columnspacing": 1.0} if is_narrow else {}
     for columns in (4, 3, 2, 1) if handles else ():
-        place: Any = {"loc": "outside lower center", "ncols": columns}
+        place: Any = {"loc": "outside lower center", "ncols": columns, **small}
         legend = picture.legend(list(handles.values()), list(handles), **place)
         width = legend.get_window_extent().width
         if columns > 1 and width > room:
@@ -211,6 +224,12 @@ def finish(picture: Figure, title: str = "") -> None:
     picture.draw_without_rendering()
     for ax in picture.axes:
         _wrap(ax.title, float(ax.get_window_extent().width))
+
+
+def _is_below(ax: Axes, line: Any) -> bool:
+    """Check whether a curve runs below the axes only, such as a lower bound that is far below all rates."""
+    heights = line.get_ydata() if hasattr(line, "get_ydata") else ()
+    return len(heights) > 0 and bool(max(heights) < ax.get_ylim()[0])
 
 
 def _wrap(text: Text, room: float) -> None:

@@ -1,8 +1,8 @@
 """Draw a chart as static SVG, from the data that the page's script draws as an interactive chart.
 
 A chart is plain data: `x` and `y` (label, log, ends), `line` (a horizontal guide or None), `colours` and `dashes` (the
-two dimensions of the legend), `styles` (of the dashes: d0 has marks, d1 to d6 are lines, lower is dotted, star has
-stars) and `series`. A series has a colour (None if it belongs to all), a dash and points
+two dimensions of the legend), `styles` (of the dashes: d0 has marks, d1 to d6 are lines, lower and lower2 are
+dotted, star has stars) and `series`. A series has a colour (None if it belongs to all), a dash and points
 ``[x, y, low, high, is_limit]``. `spread` puts marks at equal places next to
 each other. Colours and sizes come from the page's style, so that light, dark and print work.
 """

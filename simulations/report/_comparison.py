@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.result import StudyResult
@@ -23,8 +24,9 @@ def make_comparison(results: Sequence[StudyResult]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If no study has results.
+        If no study has results, or two stores hold the same study.
     """
+    _refuse_duplicates(results)
     panels = _collect_panels(results)
     if not panels:
         raise ValueError("the studies have no results yet: run them first (exml study)")
@@ -36,7 +38,7 @@ def make_comparison(results: Sequence[StudyResult]) -> dict[str, Any]:
         "studies": [result.study.name for result in results],
         "pools": len(groups),
         "strategies": strategies,
-        "headline": _write_headline(ranks),
+        "headline": [*_write_headline(ranks), *_describe_repetitions(results)],
         "ranks": ranks,
         "left_out": [name for name in strategies if ranks and name not in ranks["chart"]["colours"]],
         "needs": tabulate_needs([panel for group in curves for panel in group]),
@@ -56,6 +58,39 @@ def render_comparison(comparison: Mapping[str, Any]) -> str:
     profile = [{"chart": comparison["ranks"]["chart"]}] if comparison["ranks"] else []
     data = [*profile, *comparison["groups"]]
     return fill_template("comparison.html", scripts=["chart.js", "page.js"], data=data, page=comparison)
+
+
+def _refuse_duplicates(results: Sequence[StudyResult]) -> None:
+    """Refuse two stores of one study, whose problems would be counted twice."""
+    first: dict[str, StudyResult] = {}
+    for result in results:
+        other = first.setdefault(result.study.hash, result)
+        if other is result:
+            continue
+        stores = [Path(same.store.path or same.study.name) for same in (other, result)]
+        if stores[0].resolve() == stores[1].resolve():
+            raise ValueError(f"{stores[1]} is given twice: give every store once")
+        raise ValueError(
+            f"{stores[0]} and {stores[1]} hold the same study: give one of them (exml merge joins parts of a study)"
+        )
+
+
+def _describe_repetitions(results: Sequence[StudyResult]) -> list[str]:
+    """Say which studies have the same pools and budgets, such as two seeds, so that problems count repeatedly."""
+    groups: list[tuple[dict[str, Any], list[str]]] = []
+    ignored = ("name", "bounds", "seed", "trials", "strategies")
+    for result in results:
+        table = {key: value for key, value in result.study.table().items() if key not in ignored}
+        names = next((names for other, names in groups if other == table), None)
+        if names is None:
+            groups.append((table, names := []))
+        names.append(f"{result.study.name} (seed {result.study.seed})")
+    return [
+        f"The studies {', '.join(names[:-1])} and {names[-1]} have the same pools and budgets. Each of these problems "
+        "counts once per study."
+        for _, names in groups
+        if len(names) > 1
+    ]
 
 
 def _tabulate_rates(groups: Sequence[Sequence[Panel]], strategies: Sequence[str]) -> dict[str, Any] | None:
@@ -129,5 +164,5 @@ def _write_headline(ranks: Mapping[str, Any] | None) -> list[str]:
         return ["No two strategies were run on the same pool and budget, so there are no ranks."]
     first, *others = ranks["rows"]
     start = f"{first[0][:1].upper()}{first[0][1:]} has the lowest mean rank, {first[1]} ({CONFIDENCE:.0%} {first[2]})"
-    over = f"over {ranks['problems']} problems (a pool at a budget)"
+    over = f"over {ranks['problems']} problem{'' if ranks['problems'] == 1 else 's'} (a pool at a budget)"
     return [f"{start}, {over}.", f"Next: {others[0][0]}, {others[0][1]} ({others[0][2]})."]

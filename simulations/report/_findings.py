@@ -72,7 +72,8 @@ def write_headline(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     places = list(dict.fromkeys(panel.place for panel in panels))
     sentences = []
     for place in places[:MAX_PLACES]:
-        ranking = _rank([panel for panel in panels if panel.place == place])
+        shown = [panel for panel in panels if panel.place == place]
+        ranking = _rank(shown) + _write_certified(shown)
         sentences.append(f"{place}: {ranking}" if len(places) > 1 else ranking)
     if any(needed_in_simulation(panel.cells, TARGET) for panel in panels):
         limit = f"the {CONFIDENCE:.0%} upper limit of the failure rate is at most {TARGET:.0%}"
@@ -121,7 +122,23 @@ def _rank(panels: Sequence[Panel]) -> str:
     else:
         needs = [f"{_join(t)} need{'s' if len(t) == 1 else ''} {float(b):,.0f}" for b, t in groups.items()]
         text = _join(needs) + _break_tie(panels, *next(iter(groups.items())))
-    return _capitalise(f"{text}; {short}" if missing else text)
+    return f"At the tried budgets, {text}; {short}" if missing else f"At the tried budgets, {text}"
+
+
+def _write_certified(panels: Sequence[Panel]) -> str:
+    """Name the budgets that are certified by simulation, which do not depend on the tried ones; empty without any."""
+    certified = [(panel, budget) for panel in panels if (budget := find_certified(panel)) is not None]
+    if not certified:
+        return ""
+    alpha = max(certificate.alpha for panel, _ in certified for certificate in panel.certificates)
+    budgets = _join([f"{panel.title} {float(budget):,g}" for panel, budget in certified])
+    return f"; certified by simulation with confidence 1 - {alpha:.0e}: {budgets}"
+
+
+def find_certified(panel: Panel) -> Fraction | None:
+    """Find the smallest budget that a certificate of the panel gives for `TARGET`; None without one."""
+    known = [c.budget for c in panel.certificates if c.budget is not None and c.delta <= TARGET]
+    return min(known, default=None)
 
 
 def _break_tie(panels: Sequence[Panel], budget: Fraction, titles: Sequence[str]) -> str:

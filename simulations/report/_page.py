@@ -28,6 +28,7 @@ from simulations.panels import (
 from simulations.report._chart import join_rounds
 from simulations.report._findings import (
     describe_study,
+    find_certified,
     summarise_bounds,
     write_budgets,
     write_findings,
@@ -124,10 +125,8 @@ def _format_needed(needs: Needs, name: str) -> str:
 
 def _format_certified(panel: Panel) -> str:
     """Write the smallest budget that is certified for the target, with its confidence."""
-    budgets = [c.budget for c in panel.certificates if c.budget is not None and c.delta <= TARGET]
-    if not budgets:
-        return "none"
-    return f"{float(min(budgets)):,g}"
+    budget = find_certified(panel)
+    return "none" if budget is None else f"{float(budget):,g}"
 
 
 def _list_versions(panels: Sequence[Panel]) -> list[str]:
@@ -266,8 +265,12 @@ def make_chart(panels: Sequence[Panel], titles: Sequence[str] = ()) -> dict[str,
         "y": {"label": "failure probability", "log": True, "ends": [floor, 1.2]},
         "line": {"at": TARGET, "label": f"{TARGET:.0%}"},
         "colours": list(titles),
-        "dashes": ["observed", *map(name_bound, versions), *(f"{name_bound(name)} (lower)" for name in lower), *stars],
-        "styles": ["d0", *(f"d{min(i, 6)}" for i in range(1, 1 + len(versions))), *("lower" for _ in lower)]
+        "dashes": ["observed", *map(name_bound, versions), *map(name_bound, lower), *stars],
+        "styles": [
+            "d0",
+            *(f"d{min(i, 6)}" for i in range(1, 1 + len(versions))),
+            *(("lower", "lower2")[i % 2] for i in range(len(lower))),
+        ]
         + ["star" for _ in stars],
         "series": series,
     }
@@ -298,7 +301,7 @@ def _list_points(panel: Panel) -> dict[str, Any]:
         for name in reversed(panel.versions):
             lines.append(f"{name_bound(name)} {_format_bound(panel.bound_at(name, cell))}")
         for name in panel.lower_versions:
-            lines.append(f"{name_bound(name)} (lower) {_format_probability(panel.bound_at(name, cell))}")
+            lines.append(f"{name_bound(name)} {_format_probability(panel.bound_at(name, cell))}")
         texts.append(lines)
     return {"points": points, "texts": texts}
 

@@ -113,8 +113,10 @@ def test_commands_and_their_output(
     page: str, number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "out").mkdir()
-    run(known(trials=20), store=tmp_path / "out" / "study.sqlite", n_jobs=1, progress=False).close()
+    for folder, seed in (("out", 0), ("second", 1)):
+        (tmp_path / folder).mkdir()
+        store = tmp_path / folder / "study.sqlite"
+        run(known(trials=20, seed=seed), store=store, n_jobs=1, progress=False).close()
     output, commands = "", 0
     for kind, block in find_blocks(read(page), "sh|text"):
         if kind == "text":

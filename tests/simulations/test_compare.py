@@ -130,6 +130,42 @@ def test_a_study_is_drawn_by_the_same_function() -> None:
     assert {"bound_hoeffding", "bound_accumulated_sum"} < set(frame)
 
 
+def test_every_bound_has_a_dash_and_a_narrow_legend_names_visible_curves() -> None:
+    """Two lower bounds and all upper bounds differ by their dashes; the narrow legend has no vacuous bound."""
+    names = ["uniform_allocation", "successive_rejects"]
+    result = compare(exml_sim.ParametricPool.bernoulli([0.5, 0.6, 0.5]), names, [60, 270], 50, n_jobs=1, progress=False)
+    ax = facets.draw(style.blank().subplots(), result.panels)
+    shown = {text: line for line, text in zip(*ax.get_legend_handles_labels(), strict=True) if "bound" in text}
+    assert {"lower bound, any strategy", "lower bound, equal pulls"} < set(shown)
+    bounds = [line for line in ax.lines if "bound" in line.get_label() or "et al." in line.get_label()]
+    dashes = {line.get_label().split(": ")[-1]: str(line.get_linestyle()) for line in bounds}
+    patterns = {str(line._unscaled_dash_pattern) for line in bounds}
+    assert len(patterns) >= len({label.removesuffix(style.VACUOUS) for label in dashes}) >= 4
+    wide = _list_legend(facets.figure(result.panels))
+    with style.customise(width=3.3):
+        picture = facets.figure(result.panels)
+    narrow = _list_legend(picture)
+    missing = ["lower bound, any strategy", "Audibert et al. (2010) (vacuous here)"]
+    assert [text for text in wide if text not in narrow] == missing, "below the axes, and vacuous"
+    (axes,), (legend,) = picture.axes, picture.legends
+    assert legend.get_window_extent().height < 0.6 * axes.get_window_extent().height
+
+
+def test_the_narrow_legend_leaves_out_curves_below_the_axes() -> None:
+    for depth, expected in ((1e-9, ["seen"]), (0.5, ["seen", "deep"])):
+        with style.customise(width=3.3), style.context():
+            picture, (ax,) = style.make_axes(1, facets.SIZE)
+            ax.plot([1, 2], [1.0, 0.1], label="seen")
+            ax.plot([1, 2], [depth, depth / 2], label="deep")
+            ax.set(yscale="log", ylim=(0.01, 1))
+            style.finish(picture)
+        assert _list_legend(picture) == expected
+
+
+def _list_legend(picture) -> list[str]:
+    return [" ".join(text.get_text().split()) for legend in picture.legends for text in legend.get_texts()]
+
+
 def test_arms_that_are_drawn_anew_have_rates_and_no_bounds() -> None:
     pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)])
     frame = compare(pool, ["uniform_allocation"], [30], 50, progress=False).to_frame()

@@ -79,6 +79,11 @@ def test_a_loop_of_means_agrees_with_its_strategy():
     assert abs(direct - by_pool) < 0.1
 
 
+def _return(arm):
+    """Make a loop that buys nothing and returns this arm."""
+    return lambda pull, budget, rng: arm
+
+
 def test_bad_loops():
     pool = ParametricPool.bernoulli(MEANS)
 
@@ -88,9 +93,15 @@ def test_bad_loops():
     def other(arms, money):
         return 0
 
-    with pytest.raises(Overspend, match="round 1 would cost 120"):
+    def divide(pull, budget, rng):
+        return 1 // 0
+
+    with pytest.raises(Overspend, match="the loop 'greedy', trial 0, budget 60: round 1 would cost 120"):
         pool.explore(greedy, 60)
+    with pytest.raises(ValueError, match=r"the loop 'divide', trial 0, budget 60: ZeroDivisionError: .*zero"):
+        pool.compare({"mine": divide}, [60], 2, n_jobs=1, progress=False)
     with pytest.raises(ValueError, match=r"a loop must be a function \(pull, budget, rng\)"):
         pool.explore(other, 60)
-    with pytest.raises(ValueError, match="arms from 0 to 2, got 9 to 9"):
-        pool.explore(lambda pull, budget, rng: 9, 60)
+    for wrong in (9, -1, None, 1.0, True):
+        with pytest.raises(ValueError, match=f"trial 7, budget 60: .* whole number from 0 to 2, got {wrong}$"):
+            pool.explore_many(_return(wrong), 60, [7], n_jobs=1)

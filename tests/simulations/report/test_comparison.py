@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
+
 import pytest
 
 from exml_sim.engine import Store, StudyResult, run
@@ -69,6 +72,30 @@ def test_studies_with_other_strategies_are_ranked_by_those_they_share(results) -
     assert (sorted(alone["ranks"]["chart"]["colours"]), alone["left_out"]) == (["OCBA", "uniform allocation"], [])
 
 
+def test_a_study_counts_once(tmp_path) -> None:
+    """The same store, or a copy of it, is refused; another seed is another study, and the page says so."""
+    first, second, copy = tmp_path / "s.sqlite", tmp_path / "t.sqlite", tmp_path / "c.sqlite"
+    for store, seed in ((first, 1), (second, 2)):
+        run(known(trials=20, seed=seed), store=store, n_jobs=1, progress=False).close()
+    copy.write_bytes(first.read_bytes())
+    (tmp_path / "sub").mkdir()
+
+    def compare(*stores):
+        with ExitStack() as stack:
+            return make_comparison([stack.enter_context(StudyResult.open(store)) for store in stores])
+
+    with pytest.raises(ValueError, match=r"s\.sqlite is given twice: give every store once$"):
+        compare(first, second, tmp_path / "sub" / ".." / "s.sqlite")
+    with pytest.raises(ValueError, match=r"s\.sqlite and \S*c\.sqlite hold the same study: give one of them"):
+        compare(first, copy)
+    assert "same pools" not in " ".join(compare(first)["headline"])
+    comparison = compare(first, second)
+    assert comparison["ranks"]["problems"] == 4
+    assert comparison["headline"][-1].endswith(
+        "(seed 1) and study (seed 2) have the same pools and budgets. Each of these problems counts once per study."
+    )
+
+
 def test_one_strategy_has_no_ranks_and_one_budget_no_curve() -> None:
     options = {"strategies": ["uniform_allocation"], "budgets": {"absolute": ["40"]}}
     with run(known(trials=20, **options), n_jobs=1, progress=False) as result:
@@ -88,6 +115,17 @@ def test_stores_without_results(tmp_path) -> None:
         make_comparison([result])
 
 
+def test_the_caption_says_for_whom_a_lower_bound_holds(results) -> None:
+    page = _page.make_page(results[0])
+    chart = page["groups"][0]["chart"]
+    kinds = dict(zip(chart["dashes"], chart["styles"], strict=True))
+    assert {kinds["lower bound, any strategy"], kinds["lower bound, equal pulls"]} == {"lower", "lower2"}
+    meaning = r'<span class="meaning".*?</span>|<[^>]*>'
+    assert "the one for equal pulls for uniform allocation only." in re.sub(meaning, "", render(page))
+    assert 'class="curve lower2"' in render(page)
+    assert ".lower2 { stroke-dasharray" in render(page)
+
+
 def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
     attempt = Attempt("40", 1e-9, "0" * 64, 1000, 3, 0, certified=True, estimate=0.003)
     certificates = [Certificate({}, delta, 1e-9, (attempt,), "budget", 1000) for delta in (0.05, 0.01, 0.2)]
@@ -95,6 +133,8 @@ def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
     page = _page.make_page(results[0], certificates)
     assert page["needs"]["columns"][1] == "certified by simulation"
     assert [row["cells"][1] for row in page["needs"]["rows"]] == ["40", "none"]
+    assert page["headline"][0].endswith("; certified by simulation with confidence 1 - 1e-09: uniform allocation 40.")
+    assert "certified" not in _page.make_page(results[0])["headline"][0]
     chart = page["groups"][0]["chart"]
     place = chart["styles"].index("star")
     (stars,) = [series for series in chart["series"] if series["dash"] == place]
