@@ -12,7 +12,7 @@ import click
 
 from exml_sim.cli import _options as options
 from theory.claims import Claim, Registry, read_own
-from theory.claims.document import Checked, count_errata, grades, markdown, run, summary
+from theory.claims.document import SETTING, Checked, count_errata, explain_no_mutant, grades, markdown, run, summary
 from theory.evidence.grades import grade
 
 
@@ -71,13 +71,19 @@ def _print_list(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
     graded = [grade(claim) for claim in claims]
-    click.echo(f"{len(claims)} claims: {summary(claims)}.")
+    click.echo(f"{_count(len(claims))}: {summary(claims)}.")
     click.echo(f"Grades: {grades(graded)}.\n")
     click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':28}  how checked")
     for claim, entry in zip(claims, graded, strict=True):
         text = str(entry.grade or "none")
         click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {text:28}  {claim.kind}")
     click.echo(f"\nErrata: {count_errata(claims)}.")
+    if conclusions := [claim.id for claim in claims if claim.matters == "conclusion"]:
+        click.echo(f"Change the conclusion: {', '.join(conclusions)}.")
+
+
+def _count(number: int, noun: str = "claim") -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _print_checks(entries: list[Checked]) -> None:
@@ -93,7 +99,7 @@ def _print_checks(entries: list[Checked]) -> None:
         )
     different = sum(not entry.as_recorded for entry in entries)
     seconds = sum(entry.seconds for entry in entries)
-    click.echo(f"\n{len(entries)} claims checked in {seconds:.1f} s, {different} differ from the record.")
+    click.echo(f"\n{_count(len(entries))} checked in {seconds:.1f} s, {different} differ from the record.")
 
 
 def _in_full(entry: Checked) -> str:
@@ -108,13 +114,15 @@ def _in_full(entry: Checked) -> str:
         "corrected": claim.corrected,
         "say instead": claim.instead,
         "matters": claim.matters,
-        "premises": "; ".join(premise.name for premise in claim.assumptions),
+        "hypotheses": "; ".join(claim.needs),
+        "setting": SETTING if claim.coq or claim.corrected_coq else "",
+        "checked on": "; ".join(claim.checked_on),
         "errata": ", ".join(claim.errata),
         "grade": f"{graded.grade or 'none'}. {graded.reason}",
-        "corrected grade": graded.corrected and f"{graded.corrected}. {graded.corrected_reason}",
-        "check": f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
+        "corrected grade": claim.repaired and f"{graded.corrected or 'none'}. {graded.corrected_reason}",
+        "check": f"{claim.kind}, {_count(len(claim.cases), 'case')}: {entry.verdict.outcome}. {entry.verdict.sentence}",
         "corrected check": corrected and f"{corrected.outcome}. {corrected.sentence}",
-        "planted error": mutant and f"{mutant.outcome}. {mutant.sentence}",
+        "planted error": f"{mutant.outcome}. {mutant.sentence}" if mutant else explain_no_mutant(claim),
         "experiment": plan and f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}",
     }
     return "\n".join(f"{name + ':':16} {text}" for name, text in parts.items() if text)
@@ -125,7 +133,8 @@ def _claim_json(claim: Claim, entry: Checked | None) -> dict[str, Any]:
     names = ("id", "statement", "plain", "printed", "kind", "corrected", "instead", "matters")
     record: dict[str, Any] = {name: getattr(claim, name) for name in names} | {
         "where": dataclasses.asdict(claim.where),
-        "assumptions": [premise.name for premise in claim.assumptions],
+        "hypotheses": list(claim.needs),
+        "checked_on": list(claim.checked_on),
         "errata": list(claim.errata),
         "cases": len(claim.cases),
         "grade": graded.grade,

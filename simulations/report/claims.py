@@ -12,7 +12,7 @@ from markupsafe import Markup
 from simulations.report._render import fill_template
 from theory.claims import Claim, Registry, read_own
 from theory.claims.claim import PRINTED
-from theory.claims.document import MATTERS, count_errata, grades, summary
+from theory.claims.document import MATTERS, SETTING, count_errata, grades, summary
 from theory.evidence.coq import read_library
 from theory.evidence.grades import Grade, grade, replay_claim
 
@@ -45,6 +45,7 @@ def render_claims(claims: Sequence[Claim], registry: Registry | None = None) -> 
         verdicts=PRINTED,
         grades=list(Grade),
         matters=MATTERS,
+        setting=SETTING if own else "",
     )
 
 

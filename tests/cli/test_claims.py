@@ -38,7 +38,7 @@ def test_the_list_names_every_claim_with_place_verdict_and_kind():
     assert result.exit_code == 0
     lines = result.output.splitlines()
     claims = all_claims()
-    assert len(lines) == len(claims) + 6
+    assert len(lines) == len(claims) + 7
     for claim, line in zip(claims, lines[4:], strict=False):
         assert line.startswith(claim.id)
         assert str(claim.where) in line
@@ -47,6 +47,8 @@ def test_the_list_names_every_claim_with_place_verdict_and_kind():
     stated = sum(not claim.inferred for claim in claims)
     assert lines[0].startswith(f"{len(claims)} claims: {stated} stated in the paper (")
     assert f"{len(claims) - stated} inferred from it (" in lines[0]
+    changing = [claim.id for claim in claims if claim.matters == "conclusion"]
+    assert lines[-1] == f"Change the conclusion: {', '.join(changing)}."
 
 
 def test_one_claim_in_full():
@@ -61,8 +63,13 @@ def test_one_claim_in_full():
     assert "matters:         harmless" in result.output
 
 
-def test_an_experiment_is_printed():
-    assert "experiment:" in invoke("lemma-4").output
+def test_an_experiment_and_hypotheses_are_printed():
+    printed = invoke("lemma-4").output
+    assert "experiment:" in printed
+    assert "hypotheses:      identification condition with the factor 16; " in printed
+    assert "checked on:      0 < p < q" in printed
+    assert "setting:         Statements proved in Coq are about this setting" in printed
+    assert "planted error:   none; the check refutes the printed statement" in invoke("eq-1").output
 
 
 def test_unknown_ids_are_one_line_and_exit_code_2(capsys):

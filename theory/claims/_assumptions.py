@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from theory.claims._instances import pool
+from theory.claims._instances import parameters, pool
 from theory.claims.claim import Assumption
 from theory.constants import gap_ceiling
 from theory.formulas import launch_rows, rademacher_constant
@@ -12,6 +13,14 @@ from theory.formulas import launch_rows, rademacher_constant
 
 def _launches(factor: int) -> Any:
     return lambda n, gap, theta, r, **_: bool(gap > 0 and n > launch_rows(factor, gap, theta, r))
+
+
+def _pool_launches(rounds: Callable[[int], int]) -> Any:
+    def holds(name: str, B: int) -> bool:
+        arms, gap, theta, r = parameters(name)
+        return bool(B // (arms * rounds(arms)) > launch_rows(16, gap, theta, r))
+
+    return holds
 
 
 def _feasible(gap: float, theta: float, r: float, **_: Any) -> bool:
@@ -31,6 +40,10 @@ LAUNCH_16 = Assumption("identification condition with the factor 16", _launches(
 LAUNCH_64 = Assumption("identification condition with the factor 64", _launches(64))
 DEFINED = Assumption("theta is not 1/2, where the surrogate is undefined", lambda theta, **_: bool(theta != 0.5))
 FEASIBLE_GAP = Assumption("the gap is feasible: at most 1 - inf loss, which is at most kappa*Lambda", _feasible)
+LAUNCH_16_POOL = Assumption("identification condition with the factor 16", _pool_launches(lambda K: 1))
+LAUNCH_16_FIRST_ROUND = Assumption(
+    "identification condition with the factor 16", _pool_launches(lambda K: (K - 1).bit_length())
+)
 FIRST_ARM_BEST = Assumption(
     "the first arm has the smallest risk on the training set", lambda name, **_: 0 in pool(name).best()
 )
@@ -45,11 +58,15 @@ RATIO = Assumption("q lies in (0, 1)", lambda q, **_: bool(0 < q < 1))
 ONE_ROW_OR_AFFINE = Assumption(
     "one row, or kappa*Lambda <= 1 - 2 theta, where the complexity is known",
     lambda m, theta, r, **_: m == 1 or r <= 1 - 2 * theta,
+    instance=True,
 )
 WALK = Assumption(
     "the walk goes up: P(+1) lies in (1/2, 1), and delta in (0, 1)",
     lambda n, p, delta, **_: n >= 1 and bool(0.5 < p < 1 and 0 < delta < 1),
+    instance=True,
 )
 LARGEST_GAP = Assumption(
-    "Delta = kappa*Lambda <= 1 - 2 theta, and the identification condition with the factor 64", _largest_gap
+    "Delta = kappa*Lambda <= 1 - 2 theta, and the identification condition with the factor 64",
+    _largest_gap,
+    instance=True,
 )

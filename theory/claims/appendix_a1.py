@@ -120,7 +120,7 @@ def _meets_launch_condition(**case: Any) -> bool:
 
 
 LEMMA_4_PREMISES = (
-    Assumption(OUTLIER_PREMISE, lambda **case: "name" in case or is_outlier_instance(**case)),
+    Assumption(OUTLIER_PREMISE, lambda **case: "name" in case or is_outlier_instance(**case), instance=True),
     Assumption("identification condition with the factor 16", _meets_launch_condition),
 )
 LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
@@ -165,7 +165,9 @@ def _closed_forms(kappa: Fraction, radius: Fraction, n: int, m: int, first: Frac
     return n <= m and small and (margin <= 0.8 or margin >= 2.8)
 
 
-_CLOSED_FORMS = Assumption("rows, scores and risks at which the closed forms hold (theta = 1/10)", _closed_forms)
+_CLOSED_FORMS = Assumption(
+    "rows, scores and risks at which the closed forms hold (theta = 1/10)", _closed_forms, instance=True
+)
 
 
 CHECKS = {

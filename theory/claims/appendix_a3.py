@@ -100,7 +100,10 @@ CHECKS = {
         assumptions=(THETA, LAUNCH_64),
     ),
     "a3-constant": Check(
-        cases=({"theta": 0.1, "r": 0.5, "gaps": (0.0, 0.4), "more": (0.0, 0.4, 0.45)},),
+        cases=(
+            *grid(theta=(0.1, 0.4), r=(0.5, 3.0), gaps=((0.0, 0.4),), more=((0.0, 0.4, 0.4), (0.0, 0.0, 0.9, 0.4))),
+            {"theta": 0.1, "r": 0.5, "gaps": (0.0, 0.4), "more": (0.0, 0.4, 0.45)},
+        ),
         printed=(
             lambda gaps, more, **k: _launch_constant(gaps, **k),
             lambda gaps, more, **k: _launch_constant(more, **k),

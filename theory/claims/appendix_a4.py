@@ -105,6 +105,7 @@ def _score_difference(learned: Any) -> Any:
 _ON_THE_BALL = Assumption(
     "Lambda and 1/(4C) are at most 1 - 2 theta, where both fits are known",
     lambda theta, radius, C: C > 0 and radius > 0 and max(radius, 1 / (4 * C)) <= 1 - 2 * theta,
+    instance=True,
 )
 
 

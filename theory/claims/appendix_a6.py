@@ -86,7 +86,7 @@ def _meets_launch_condition(r: float, theta: float, n: int, count: int, p: float
 
 
 _PREMISES = (
-    Assumption(OUTLIER_PREMISE, is_outlier_instance),
+    Assumption(OUTLIER_PREMISE, is_outlier_instance, instance=True),
     Assumption("identification condition with the factor 16", _meets_launch_condition),
 )
 _PRINTED = _tail(2, lambda theta, r: 2 / 9)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any, Literal, get_args
@@ -54,10 +55,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A named, executable premise: ``holds(**case)``."""
+    """A named, executable premise: ``holds(**case)``.
+
+    Attributes
+    ----------
+    name : str
+    holds : callable
+    instance : bool
+        The premise describes the instances of the check; the statement itself does not need it.
+    """
 
     name: str
     holds: Callable[..., bool]
+    instance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +184,9 @@ class Claim:
     corrected : str
         The corrected statement in LaTeX, empty when none is needed.
     assumptions : named predicates, all true at every case
+    hypotheses : tuple of str
+        What the statement needs beyond `theory.claims.document.SETTING` and beyond the assumptions, in words;
+        of the corrected statement if there is one.
     errata : names of the errata the claim shows, such as "E7"
     experiment : Monte Carlo study, if the claim is one about probabilities of a whole trial
     inferred : bool
@@ -205,6 +218,7 @@ class Claim:
     instead: str = ""
     matters: Matters | None = None
     assumptions: tuple[Assumption, ...] = ()
+    hypotheses: tuple[str, ...] = ()
     errata: tuple[str, ...] = ()
     experiment: Experiment | None = None
     inferred: bool = False
@@ -218,6 +232,16 @@ class Claim:
     def expected(self) -> Outcome:
         """Return the outcome that the registry records for the printed statement."""
         return EXPECTED[self.printed]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the hypotheses of the statement: those that the check tests, and those in words."""
+        return (*(premise.name for premise in self.assumptions if not premise.instance), *self.hypotheses)
+
+    @property
+    def checked_on(self) -> tuple[str, ...]:
+        """Return what describes the instances of the check and is no hypothesis of the statement."""
+        return tuple(premise.name for premise in self.assumptions if premise.instance)
 
     def check(self) -> Verdict:
         """Check the statement as printed."""
@@ -295,9 +319,14 @@ def grid(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
 
 
 def show(value: Any) -> str:
-    """Format a value: integers and short fractions exactly, the rest to five digits."""
-    if isinstance(value, Fraction) and value.denominator > 9999:
-        return f"{float(value):.5g}"
+    """Format a value: short integers and fractions exactly, the rest to five digits."""
+    if isinstance(value, int | Fraction) and (value.denominator > 9999 or abs(value.numerator) >= 10**15):
+        # Decimals have no largest number, floats do.
+        return (
+            f"{float(value):.5g}"
+            if -(10**300) < value < 10**300
+            else f"{Decimal(value.numerator) / value.denominator:.4e}"
+        )
     if isinstance(value, float):
         return f"{value:.5g}"
     if isinstance(value, tuple):

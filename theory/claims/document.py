@@ -29,17 +29,25 @@ marks a statement that the paper does not make: our reading of a remark, or what
 paper needs. Those are counted apart.
 
 **What a check is.** Each claim carries its instances as data and its statement as a left side, a relation
-and a right side. The same instances judge the printed reading, the corrected one, and one with a planted
-error that must be refuted. Probabilities are exact sums over all samples or rigorous lower bounds, not
-simulations. A *monte-carlo* claim is about whole trials of a strategy: it also states an experiment for the
-simulation engine.
+and a right side. The same instances judge the printed reading, the corrected one, and, if the claim has one, a
+planted error that must be refuted. A claim without a planted error says what else shows that its check can fail.
+Probabilities are exact sums over all samples or rigorous lower bounds, not simulations. A *monte-carlo* claim is
+about whole trials of a strategy: it also states an experiment for the simulation engine.
 
 **Grades of evidence.** *proved in Coq*: the statement is a theorem of the library `theory/coq`. *refuted
 rigorously*: a counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the proof is in
 [theorems.md](theorems.md), and the check attacks it. *supported by evidence*: instances and exact probabilities only.
 A corrected statement has a grade of its own. [Proofs](proofs.md) says what the proofs rest on.
+
+**Hypotheses.** {setting} An entry lists under *hypotheses* what its statement needs beyond that, the corrected
+one if there is one, and under *checked on* what only describes the instances of its check.
 """
 
+SETTING = (
+    "Statements proved in Coq are about this setting: 0 < theta < 1/2, kappa*Lambda > 0, 0 < delta < 1, "
+    "labels +1 or -1, positive semidefinite kernels with K(x, x) <= kappa^2, distributions with finite support, "
+    "and i.i.d. rows of every feature."
+)
 
 MATTERS: dict[Matters, str] = {
     "harmless": "harmless",
@@ -104,7 +112,11 @@ def count_errata(claims: Iterable[Claim]) -> str:
     errata = {erratum for claim in failing for erratum in claim.errata}
     counts = Counter(claim.matters for claim in failing)
     changes = ", ".join(f"{counts[name]} {words}" for name, words in MATTERS.items() if counts[name])
-    return f"{len(failing)} statements that do not hold as printed show {len(errata)} errata ({changes})"
+    if not failing:
+        return "all statements hold as printed"
+    statements = "1 statement that does" if len(failing) == 1 else f"{len(failing)} statements that do"
+    shown = f"show{'s' if len(failing) == 1 else ''} {len(errata)} {'erratum' if len(errata) == 1 else 'errata'}"
+    return f"{statements} not hold as printed {shown} ({changes})"
 
 
 def grades(graded: Iterable[Graded]) -> str:
@@ -129,7 +141,7 @@ def markdown(entries: Iterable[Checked], registry: Registry | None = None) -> st
     """Write all claims as a document; another paper's registry has a header of its own."""
     entries = list(entries)
     claims = [entry.claim for entry in entries]
-    header = HEADER if registry is None else f"# {', '.join(registry.titles.values())}\n"
+    header = HEADER.format(setting=SETTING) if registry is None else f"# {', '.join(registry.titles.values())}\n"
     errata = (registry or read_own()).errata
     lines = [header, f"**{len(claims)} claims**: {summary(claims)}.", "", f"**Errata**: {count_errata(claims)}.", ""]
     lines += [f"**Grades**: {grades(entry.graded for entry in entries)}.", "", "## Overview", ""]
@@ -140,7 +152,7 @@ def markdown(entries: Iterable[Checked], registry: Registry | None = None) -> st
     for entry in entries:
         claim, graded = entry.claim, entry.graded
         printed = f"{claim.printed}, inferred" if claim.inferred else claim.printed
-        cells = [f"[{claim.id}](#{claim.id})", claim.where, printed, claim.matters or "", graded.grade]
+        cells = [f"[{claim.id}](#{claim.id})", claim.where, printed, claim.matters or "", graded.grade or "none"]
         cells += [graded.corrected or "", claim.kind, ", ".join(claim.errata)]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
@@ -162,18 +174,20 @@ def _section(entry: Checked) -> list[str]:
         lines += ["Corrected:", "", "$$" + claim.corrected + "$$", ""]
     if claim.instead:
         lines += [f"The paper should say instead ({claim.matters}): {claim.instead}", ""]
-    if claim.assumptions:
-        lines += ["Premises: " + "; ".join(premise.name for premise in claim.assumptions) + ".", ""]
-    lines.append(f"- Grade: *{entry.graded.grade}*. {_plain(entry.graded.reason)}")
-    if entry.graded.corrected is not None:
-        lines.append(
-            f"- Grade of the corrected statement: *{entry.graded.corrected}*. {_plain(entry.graded.corrected_reason)}"
-        )
+    for title, premises in (("Hypotheses", claim.needs), ("Checked on", claim.checked_on)):
+        if premises:
+            lines += [f"{title}: {'; '.join(premises)}.", ""]
+    lines.append(f"- Grade: *{entry.graded.grade or 'none'}*. {_plain(entry.graded.reason)}")
+    if claim.repaired is not None:
+        name, reason = entry.graded.corrected or "none", entry.graded.corrected_reason
+        lines.append(f"- Grade of the corrected statement: *{name}*. {_plain(reason)}")
     lines.append(f"- Check ({claim.kind}): *{entry.verdict.outcome}*. {entry.verdict.sentence}")
     if entry.corrected is not None:
         lines.append(f"- Corrected statement: *{entry.corrected.outcome}*. {entry.corrected.sentence}")
     if entry.mutant is not None:
         lines.append(f"- Planted error: *{entry.mutant.outcome}*. {entry.mutant.sentence}")
+    else:
+        lines.append(f"- Planted error: {explain_no_mutant(claim)}")
     if claim.experiment is not None:
         plan = claim.experiment
         lines.append(
@@ -181,6 +195,15 @@ def _section(entry: Checked) -> list[str]:
             f"{', '.join(map(str, plan.budgets))}; a trial fails when {plan.statistic}; bound `{plan.bound}`."
         )
     return [*lines, ""]
+
+
+def explain_no_mutant(claim: Claim) -> str:
+    """Say why a claim has no planted error: what else shows that its check can fail."""
+    if claim.expected == "refuted":
+        return "none; the check refutes the printed statement, so it can fail."
+    if claim.expected == "vacuous" and claim.repaired is not None:
+        return "none; the check finds the printed statement empty and the corrected one not."
+    return "none; nothing shows that the check can fail."
 
 
 def _plain(text: str) -> str:

@@ -156,7 +156,9 @@ _CLOSED_FORM = Assumption(
     lambda theta, C, **_: C > 0 and 1 - 2 * theta >= 1 / (4 * C),
 )
 _EXPERIMENTS = Assumption(
-    "C = 1 and theta >= 1/10, as in the experiments", lambda theta, C, **_: C == 1 and theta >= F(1, 10)
+    "C = 1 and theta >= 1/10, as in the experiments",
+    lambda theta, C, **_: C == 1 and theta >= F(1, 10),
+    instance=True,
 )
 _FITS = grid(data=DATA, theta=(F(1, 10), F(1, 5), F(3, 8)), C=(F(1),))
 _STEPS: tuple[Vector, ...] = tuple(

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from theory import corrected, paper
-from theory.claims._assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
+from theory.claims._assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_16_POOL, LAUNCH_64, THETA
 from theory.claims._exact_losses import launch_row
 from theory.claims._instances import (
     CORNER_R,
@@ -73,6 +73,7 @@ CORNER_PREMISES = (
     Assumption(
         "tilt and third are positive and add up to at most 1; delta lies in (0, 1)",
         lambda tilt, third, delta, **_: tilt > 0 and third > 0 and tilt + third <= 1 and 0 < delta < 1,
+        instance=True,
     ),
     Assumption(
         "identification condition with the factor 16",
@@ -138,12 +139,16 @@ def one_row_allowance(fail: Any) -> Any:
     return lambda n, theta, delta, **_: float(delta) + float(fail(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta)))
 
 
-def _one_row(n: int, noise: Fraction, theta: Fraction, delta: Fraction, **_: Any) -> bool:
-    return 0 < noise <= theta and 0 < delta < 1 and n > launch_rows(64, 1, float(theta), float(3 - 2 * theta))
-
-
-ONE_ROW_PREMISE = Assumption(
-    "0 < noise <= theta, and the identification condition with the factor 64 at Delta = 1", _one_row
+ONE_ROW_PREMISES = (
+    Assumption(
+        "identification condition with the factor 64",
+        lambda n, theta, **_: n > launch_rows(64, 1, float(theta), float(3 - 2 * theta)),
+    ),
+    Assumption(
+        "0 < noise <= theta, Delta = 1 and delta in (0, 1)",
+        lambda noise, theta, delta, **_: 0 < noise <= theta and 0 < delta < 1,
+        instance=True,
+    ),
 )
 ONE_ROW = grid(n=(10**12,), noise=(F(1, 100),), theta=(F(1, 10), F(3, 10)), delta=(F(1, 200),), constant=(1000,))
 
@@ -169,7 +174,7 @@ CHECKS = {
         printed=(lambda name, B: failure_uniform(name, B, target=0), _printed_bound),
         corrected=(failure_uniform, _corrected_bound),
         mutant=(failure_uniform, _without_nine),
-        assumptions=(FIRST_ARM_BEST,),
+        assumptions=(FIRST_ARM_BEST, LAUNCH_16_POOL),
     ),
     "lemma-1-condition": Check(
         cases=_BOUNDARY_CASES,
@@ -188,7 +193,7 @@ CHECKS = {
         cases=ONE_ROW,
         printed=(one_row_violation(order_bound), one_row_allowance(paper.delta_fail_uniform)),
         corrected=(one_row_violation(_opened_bound), one_row_allowance(paper.delta_fail_uniform)),
-        assumptions=(THETA, ONE_ROW_PREMISE),
+        assumptions=(THETA, *ONE_ROW_PREMISES),
     ),
     "thm-1-delta-order": Check(
         cases=SIZES,

@@ -15,6 +15,8 @@ from theory.claims._assumptions import (
     FEASIBLE_GAP,
     FIRST_ARM_BEST,
     FIRST_EPISODE,
+    LAUNCH_16,
+    LAUNCH_16_FIRST_ROUND,
     LAUNCH_64,
     POWER_OF_TWO,
     THETA,
@@ -26,7 +28,7 @@ from theory.claims.claim import Assumption, Check, grid
 from theory.claims.section_4_2_2 import (
     CORNER_PREMISES,
     ONE_ROW,
-    ONE_ROW_PREMISE,
+    ONE_ROW_PREMISES,
     corner_allowance,
     one_row_allowance,
     one_row_violation,
@@ -177,7 +179,7 @@ CHECKS = {
         printed=(_failure(target=0), _printed_bound),
         corrected=(_failure(), _corrected_bound),
         mutant=(_failure(), _without_nine),
-        assumptions=(FIRST_ARM_BEST,),
+        assumptions=(FIRST_ARM_BEST, LAUNCH_16_FIRST_ROUND),
     ),
     "lemma-2-first-round": Check(
         cases=tuple({"B": B, "K": K} for B, K in ((540, 9), (1161, 5), (900, 5), (1440, 8), (4800, 16))),
@@ -196,7 +198,7 @@ CHECKS = {
         cases=ONE_ROW,
         printed=(one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)), _ALLOWANCE),
         corrected=(one_row_violation(_opened_bound), _ALLOWANCE),
-        assumptions=(THETA, ONE_ROW_PREMISE),
+        assumptions=(THETA, *ONE_ROW_PREMISES),
     ),
     "thm-2-delta-order": ORDER,
     "remark-7-sqrt-log": Check(
@@ -227,6 +229,7 @@ CHECKS = {
         assumptions=(
             THETA,
             POWER_OF_TWO,
+            LAUNCH_16,
             Assumption("the bound of median elimination is below 1", lambda **case: log_fail(**case) < 0),
         ),
     ),

@@ -164,7 +164,7 @@ Theorem a3_delta n gap theta r :
     / (1 - exp (- (2 / 9 * n * (gap / 2 - (2 - 2 * theta) / (1 - 2 * theta) * (r / sqrt n)) ^ 2))).
 Proof. reflexivity. Qed.
 
-(** a3-constant: for a given gap C does not depend on B and K. *)
+(** The constant C of A.3 times the squared gap. *)
 Theorem a3_constant gap theta r :
   0 < theta < / 2 -> 0 < gap ->
   64 * ((1 - theta) * r) ^ 2 / ((1 - 2 * theta) * gap) ^ 2 * gap ^ 2 = 64 * (paper_c theta * r) ^ 2.

@@ -63,8 +63,9 @@ def grade(claim: Claim, verdict: Verdict | None = None, corrected: Verdict | Non
     """
     if claim.id not in read_own().claims:
         # Another paper has no proofs here: the check alone decides.
-        agrees = verdict is None or verdict.outcome == claim.expected
-        printed = (Grade.EVIDENCE if agrees else None, verdict.sentence if verdict else "See its check.")
+        printed = _grade_proofs(verdict, (), "")
+        if verdict is None and claim.expected == "refuted":
+            printed = (None, "Its check refutes it.")
         return Graded(*printed, *(_grade_proofs(corrected, (), "") if claim.repaired else ()))
     own = claim is get(claim.id)
     printed = _grade_printed(claim, verdict, own)

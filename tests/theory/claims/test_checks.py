@@ -12,6 +12,7 @@ from theory.claims import Claim, Experiment, Place, Reading, all_claims, get
 from theory.claims import _assumptions as assumptions
 from theory.claims._assumptions import THETA
 from theory.claims._instances import POOLS
+from theory.claims.claim import show
 from theory.claims.document import MATTERS
 
 CLAIMS = all_claims()
@@ -228,6 +229,13 @@ def test_monte_carlo_claims_state_an_experiment():
         assert set(claim.experiment.pools) <= set(POOLS)
         module, name = claim.experiment.bound.rsplit(".", 1)
         assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_long_numbers_are_shortened():
+    assert show(10**240) == "1e+240"
+    assert show(-(10**400) // 3) == "-3.3333e+399"
+    assert show(Fraction(10**20, 3)) == "3.3333e+19"
+    assert (show(10**12), show(Fraction(2, 9))) == ("1000000000000", "2/9")
 
 
 def test_theta_is_a_premise_of_the_surrogate():

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from theory.claims import get
-from theory.claims.document import count_errata, grades, markdown, summary
+from theory.claims.document import count_errata, explain_no_mutant, grades, markdown, run, summary
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "CLAIMS.md"
 
@@ -58,11 +58,33 @@ def test_errata_are_counted_once(entries):
     claims = [entry.claim for entry in entries.values()]
     orders = [get(name) for name in ("thm-1-delta-order", "thm-2-delta-order", "a2-delta-line-4", "a3-order")]
     assert count_errata(orders).startswith(
-        "4 statements that do not hold as printed show 1 errata (4 change a constant"
+        "4 statements that do not hold as printed show 1 erratum (4 change a constant"
     )
+    assert count_errata(orders[:1]).startswith("1 statement that does not hold as printed shows 1 erratum (1 change")
+    assert count_errata([get("eq-3")]) == "all statements hold as printed"
     written = DOCUMENT.read_text(encoding="utf-8")
     assert f"**Errata**: {count_errata(claims)}." in written
     assert get("me-fails-more").instead in written
+
+
+def test_every_entry_says_what_shows_that_its_check_can_fail(entries):
+    written = DOCUMENT.read_text(encoding="utf-8")
+    assert written.count("- Planted error: ") == len(entries)
+    missing = {claim_id for claim_id, entry in entries.items() if entry.mutant is None}
+    assert written.count("- Planted error: none; ") == len(missing)
+    # Without a planted error, the printed statement is one that the check refutes or finds empty.
+    assert {entries[claim_id].verdict.outcome for claim_id in missing} == {"refuted", "vacuous"}
+    assert all(entries[claim_id].corrected is not None for claim_id in missing)
+    assert "nothing shows" in explain_no_mutant(get("eq-3"))
+
+
+def test_hypotheses_and_instances_are_shown_apart():
+    claim = get("lemma-4")
+    assert any("fewer outliers" in name for name in claim.checked_on)
+    assert "identification condition with the factor 16" in claim.needs
+    entry = markdown([run(claim)]).split("### lemma-4")[1]
+    assert f"Hypotheses: {'; '.join(claim.needs)}." in entry
+    assert f"Checked on: {'; '.join(claim.checked_on)}." in entry
 
 
 def test_corrections_cite_the_theorems_that_prove_them():

@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 
 from theory.claims import all_claims, get
+from theory.claims.document import SETTING
 from theory.evidence import grades
 from theory.evidence._balls import digits
 from theory.evidence.coq import read_library
@@ -69,6 +70,49 @@ def test_theorems_of_the_registry_name_their_claims():
             own = [comments[name] for name in names if name in comments and not name.endswith("_printed")]
             shared = {"uniform_allocation.lemma_4", "uniform_allocation.lemma_1_i"} & set(names)
             assert shared or any(re.search(rf"\b{claim.id}\b(?!-)", comment) for comment in own), claim.id
+
+
+# Hypotheses of theorems, and the words that the registry has for them.
+HYPOTHESES = {
+    r"launched |identified \d|conditions theta|16 \* \(": "identification condition",
+    r"learned .* <= .*Varm theta Lam s \+ eps": "eps above the smallest",
+    r"Varm theta Lam \(X (tr )?\(sel": "the selected feature has the smallest score",
+    r"keep v A": "better half",
+}
+
+
+def find_missing_hypotheses(claim):
+    """Hypotheses of the theorems of a claim that neither the claim nor the common setting states."""
+    names = claim.corrected_coq or claim.coq
+    text = " ".join(re.sub(r"\w+\.(?=[a-zA-Z])", "", read_library()[name]["statement"]) for name in names)
+    stated = " ".join((*claim.needs, SETTING))
+    return [words for pattern, words in HYPOTHESES.items() if re.search(pattern, text) and words not in stated]
+
+
+def test_the_registry_states_the_hypotheses_of_its_theorems():
+    """Planted: claims without their hypotheses."""
+    assert {claim.id: find_missing_hypotheses(claim) for claim in all_claims() if find_missing_hypotheses(claim)} == {}
+    rows = "the rows of every feature are i.i.d. draws from the distribution to which R_i and R_i^surr refer"
+    assert rows in get("assumption-necessary").needs
+    bare = [dataclasses.replace(claim, assumptions=(), hypotheses=()) for claim in all_claims()]
+    assert sum(bool(find_missing_hypotheses(claim)) for claim in bare) >= 30
+    assert len(find_missing_hypotheses(next(claim for claim in bare if claim.id == "lemma-1-i"))) == 2
+
+
+@pytest.mark.parametrize("claim_id", ["lemma-1-i", "lemma-2-i", "remark-7-failure-bounds"])
+def test_a_case_below_the_launch_budget_is_refused(claim_id):
+    claim = get(claim_id)
+    name = "n" if "n" in claim.cases[0] else "B"
+    with pytest.raises(ValueError, match="breaks 'identification condition with the factor 16'"):
+        dataclasses.replace(claim, cases=({**claim.cases[0], name: 20},)).check()
+
+
+def test_a_refuted_statement_of_another_paper_has_no_grade():
+    claim = dataclasses.replace(get("a5-count-1"), id="planted")
+    assert grade(claim).grade is None
+    assert grade(claim, claim.check()).grade is None
+    assert grade(claim).corrected is Grade.EVIDENCE
+    assert grade(dataclasses.replace(get("a5-series-1"), id="planted")).grade is Grade.EVIDENCE
 
 
 def test_a_check_that_refutes_outweighs_every_proof():
