@@ -266,7 +266,7 @@ class Plugins:
     installed
         Whether entry points of installed packages may be imported; never when results are only read.
     folders
-        Where data files are, before the current folder.
+        Where data files are, before the current folder. With them, names that lead out of a folder are refused.
     """
 
     offered: tuple[Plugin, ...] = ()
@@ -309,6 +309,9 @@ class Plugins:
         if stored is not None and stored.thing is not None:
             return stored
         folders = (*self.folders, Path.cwd())
+        if self.folders and stored is None:
+            # The study is a file, perhaps of somebody else: it must not read files from everywhere.
+            _check_inside(name, folders)
         file = next((folder / name for folder in folders if (folder / name).is_file()), None)
         if file is None and stored is not None:
             return stored
@@ -319,6 +322,14 @@ class Plugins:
         if stored is not None and stored.digest != current.digest:
             raise PluginError(describe_change(stored.identity(), current.identity()))
         return current
+
+
+def _check_inside(name: str, folders: Iterable[Path]) -> None:
+    """Refuse a name of a data file that leads out of the folder in which it is looked for."""
+    given = Path(name)
+    is_outside = given.is_absolute() or ".." in given.parts
+    if is_outside or not all((folder / given).resolve().is_relative_to(folder.resolve()) for folder in folders):
+        raise PluginError(f"the data file {name!r} lies outside of the study's folder: copy it there")
 
 
 def files_beside(folder: Path, table: Any) -> tuple[Path, ...]:

@@ -16,6 +16,8 @@ from typing import Any, Self, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
+from exml_sim._internal.files import write_file
+
 Item = TypeVar("Item")
 
 
@@ -46,7 +48,7 @@ class Cache:
         if file.exists():
             self._compare(file)
         else:
-            file.write_text(json.dumps(self._settings, sort_keys=True), encoding="utf-8")
+            write_file(file, json.dumps(self._settings, sort_keys=True))
         self._home = home
 
     def _compare(self, file: Path) -> None:

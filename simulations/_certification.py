@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -26,6 +25,7 @@ from typing import Any
 from scipy.special import rel_entr
 
 import exml_sim
+from exml_sim._internal.files import write_file
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.strategy import check_budget
 from exml_sim.engine._fields import to_canonical, to_plain
@@ -164,9 +164,7 @@ class Certificate:
         folder.mkdir(parents=True, exist_ok=True)
         text = self.to_json()
         file = folder / f"certificate-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-        part = file.with_name(f"{file.name}.{os.getpid()}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(file)
+        write_file(file, text)
         return file
 
 

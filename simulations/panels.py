@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import theory
+from exml_sim._internal.files import write_file
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
@@ -314,7 +315,7 @@ def keep_values(panels: Sequence[Panel], file: Path, study: str) -> Iterator[Non
         pass
     yield
     tables = {name: panel.computed for name, panel in costly.items()}
-    file.write_text(json.dumps({"key": key, "values": tables}, indent=1), encoding="utf-8")
+    write_file(file, json.dumps({"key": key, "values": tables}, indent=1))
 
 
 def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fraction | None:

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exml_sim._internal.files import refuse_link
+
 FORMAT, VERSION = "exml journal", 3
 
 #: What a run that continues another one must have in common with it.
@@ -137,6 +139,7 @@ class Journal:
         self._is_new = False
         if not lines:
             return
+        refuse_link(self.path)
         with self.path.open("ab") as file:
             before = file.tell()
             try:

@@ -12,7 +12,8 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from exml_sim import __version__
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 #: Characters of a message; one that quotes what it was given is cut in the middle.
 _LONGEST = 1000
+#: Settings of numba that it reads from the current folder.
+NUMBA_SETTINGS = ".numba_config.yaml"
 _FIRST_LINE = re.compile(r'"""``exml ([\w-]+)``: (.+)"""')
 
 
@@ -84,7 +87,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for name in _BLAS_THREADS:
             os.environ.setdefault(name, "1")
     try:
-        sys.exit(cli.main(arguments, standalone_mode=False) or 0)
+        with _foreign_folder():
+            sys.exit(cli.main(arguments, standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.Abort as stop:
@@ -105,6 +109,34 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise
         _print_error(_describe_error(error))
         sys.exit(2)
+
+
+@contextmanager
+def _foreign_folder() -> Iterator[None]:
+    """Keep settings and modules in the current folder from executing code: it may be somebody else's."""
+    if Path(NUMBA_SETTINGS).exists():
+        # numba reads this file again whenever it compiles. It can name a folder of pickles.
+        raise ValueError(
+            f"the file {NUMBA_SETTINGS} in this folder would change compiled code: remove it, or run elsewhere"
+        )
+    if Path("matplotlibrc").exists() and "matplotlib" not in sys.modules:
+        # Only the import reads this file. It can name LaTeX text and a backend, which execute code.
+        here = Path.cwd()
+        os.chdir(Path(__file__).parent)
+        try:
+            importlib.import_module("matplotlib")
+        finally:
+            os.chdir(here)
+    before = os.environ.get("PYTHONSAFEPATH")
+    # Worker processes start by `python -m`, which would look for modules in the current folder first.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.encoding import fill_missing
+from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._cascade import Decisions, make_ask
 from exml_sim.classifier._journal import Journal
@@ -20,7 +21,7 @@ from exml_sim.classifier.budget_plan import LearningCurve
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli._measurement_request import NAME as REQUEST
-from exml_sim.cli._tables import Roles, Table, write_atomically
+from exml_sim.cli._tables import Roles, Table
 
 JOURNAL = "journal.jsonl"
 #: Rows that the page suggests to inspect, and the probability of their labels below which it does.
@@ -120,9 +121,9 @@ def write_results(
         "report.md": report,
     }
     for name, text in texts.items():
-        write_atomically(out / name, text)
+        write_file(out / name, text)
     facts = page_values(model, decisions) | {"inspect": _list_suspects(model, heads, rows, probabilities)}
-    write_atomically(out / "report.html", page(report, facts, title))
+    write_file(out / "report.html", page(report, facts, title))
     aside = out / ".model.npz.part"
     aside.unlink(missing_ok=True)
     save(saved, aside)

@@ -10,9 +10,10 @@ import numpy as np
 
 from exml_sim._internal.columns import CellError, Cells
 from exml_sim._internal.encoding import ColumnEncoding, Encodings
+from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier.acquisition import MeasurementRequest
-from exml_sim.cli._tables import Roles, Table, read_table, write_atomically
+from exml_sim.cli._tables import Roles, Table, read_table
 from exml_sim.money import show
 
 NAME = "to_measure.csv"
@@ -145,4 +146,4 @@ def write_request(
         cells = [kept.get(column, "") if column in columns[name] else ELSEWHERE for column in wide]
         start = [table.lines[row], *([] if ids is None else [ids[row]])]
         lines.append([*start, name, show(request.costs[name]), *cells])
-    write_atomically(path, write_csv(head, lines))
+    write_file(path, write_csv(head, lines))

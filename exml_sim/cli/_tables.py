@@ -6,7 +6,6 @@ import csv
 import difflib
 import gzip
 import io
-import os
 import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -282,16 +281,6 @@ def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
     return repr(value) if isinstance(value, float) else str(value)
-
-
-def write_atomically(path: Path, text: str | bytes) -> None:
-    """Replace a file in one step: a reader sees all of it or the one before."""
-    aside = path.with_name(f".{path.name}.part")
-    with aside.open("wb") as file:
-        file.write(text.encode("utf-8") if isinstance(text, str) else text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.cli import _options as options
-from exml_sim.cli._tables import write_atomically
 from exml_sim.datasets.realdisp import ACTIVITIES, read_realdisp, save_realdisp
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 
@@ -60,7 +60,7 @@ def synthetic(per_class: int, seed: int, out: Path, force: bool, as_json: bool) 
     seen = np.where(rows.y < 0, "one", "two")
     header = ["x1", "x2", *(f"a{angle}" for angle in ANGLES), "y", "class"]
     lines = zip(*rows.points[:, :2].T.tolist(), *values.T.tolist(), seen.tolist(), names.tolist(), strict=True)
-    write_atomically(out, write_csv(header, lines))
+    write_file(out, write_csv(header, lines))
     if as_json:
         click.echo(json.dumps({"file": str(out), "rows": len(seen), "candidates": header[2:-2]}, indent=2))
         return

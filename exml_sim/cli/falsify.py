@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exml_sim._internal.files import write_file
 from exml_sim._internal.progress import Line
 from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.cli import _options as options
@@ -109,7 +110,7 @@ def _search(
         counterexample = Counterexample.of(outcome)
         options.make_folder(out)
         file = out / counterexample.file_name
-        file.write_text(counterexample.to_toml(), encoding="utf-8")
+        write_file(file, counterexample.to_toml())
         text += f"\nSaved to {file}; replay it with exml falsify --replay {file}{place}"
     options.emit(_to_json(outcome, file), text, as_json)
     if (outcome.violated or outcome.undecided) and target.holds:
@@ -156,7 +157,7 @@ def _measure_tightness(
     with options.resumable("nothing is stored; the same command searches again"):
         table = measure_tightness(targets, seed=seed, evaluations=limits[0], seconds=limits[1])
     options.make_folder(out)
-    (out / "tightness.csv").write_text(write_frame(table), encoding="utf-8")
+    write_file(out / "tightness.csv", write_frame(table))
     rows = [{**row, "ratio": options.finite(row["ratio"])} for row in table.to_dict("records")]
     options.emit(rows, to_markdown(table), as_json)
     holds = table["id"].isin([target.id for target in targets if target.holds])

@@ -92,6 +92,7 @@ def command(
 
     Example: exml plot out/study.sqlite --format pdf --width 3.3 --label median_elimination=ME
     """
+    from exml_sim._internal.files import write_file
     from exml_sim._internal.progress import Elapsed
     from exml_sim._internal.spreadsheets import write_frame
     from exml_sim._internal.threads import one_thread
@@ -118,7 +119,7 @@ def command(
             files += style.save(picture, folder / stem, tuple(dict.fromkeys(formats)))
             for frame in data:
                 files.append(folder / f"{stem}.csv")
-                files[-1].write_text(write_frame(frame), encoding="utf-8")
+                write_file(files[-1], write_frame(frame))
     names = [str(file) for file in files]
     options.emit({"files": names}, "\n".join(names), as_json)
     if missing and not as_json:

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from exml_sim._internal.columns import RawTable
+from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._saved import SavedModel, load
 from exml_sim.cli import _options as options
 from exml_sim.cli._explore_files import make_id_columns
-from exml_sim.cli._tables import Table, parse_na_values, read_table, write_atomically
+from exml_sim.cli._tables import Table, parse_na_values, read_table
 
 
 @click.command(name="predict")
@@ -54,7 +55,7 @@ def command(
     results = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
     if out is not None:
-        write_atomically(out, write_csv(names, rows))
+        write_file(out, write_csv(names, rows))
     lacking = decisions.count_lacking(saved.cascade.candidates)
     if as_json:
         predictions = [dict(zip(names, row, strict=True)) for row in rows]

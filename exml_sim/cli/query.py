@@ -45,6 +45,9 @@ def command(store: Path, sql: str, limit: int, as_csv: bool, as_json: bool) -> N
     """
     import pandas as pd
 
+    if not sql.strip():
+        raise click.UsageError("the query is empty: give one SELECT statement")
+
     from exml_sim._internal.spreadsheets import write_frame
     from exml_sim.engine._files import connect_to_read
     from exml_sim.engine.store import Store
@@ -55,10 +58,14 @@ def command(store: Path, sql: str, limit: int, as_csv: bool, as_json: bool) -> N
             connection.execute(f"CREATE TEMP VIEW {name} AS {view}")
         connection.execute("PRAGMA query_only = ON")
         connection.set_authorizer(_authorise)
+        # Python sees Ctrl-C only when it is called.
+        connection.set_progress_handler(lambda: 0, 100_000)
         try:
             cursor = connection.execute(sql)
             rows = cursor.fetchmany(limit + 1)
         except (sqlite3.Error, sqlite3.Warning) as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                raise KeyboardInterrupt from None
             raise ValueError(f"the query cannot be run: {error}; one SELECT statement is allowed") from None
         columns = [column[0] for column in cursor.description or ()]
     frame = pd.DataFrame(rows[:limit], columns=columns)

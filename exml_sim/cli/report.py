@@ -31,6 +31,7 @@ def command(
 
     Example: exml report out/study.sqlite --out report.html
     """
+    from exml_sim._internal.files import write_file
     from exml_sim._internal.threads import one_thread
     from exml_sim.engine.result import StudyResult
     from simulations._certification import read_certificates
@@ -50,7 +51,7 @@ def command(
             findings = [QUESTION, *page["headline"], *page["budgets"], page["verdict"], *page["findings"]]
             text = render(page)
     options.make_folder(target.parent)
-    target.write_text(text, encoding="utf-8")
+    write_file(target, text)
     lines = [] if quiet else [*findings, ""]
     options.emit(
         {"file": str(target), "findings": findings}, "\n".join([*lines, f"The report is in {target}."]), as_json

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exml_sim._internal.files import write_file
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def command(
     with options.folder(out), continued:
         result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json), timeout)
     with result, Elapsed("computing bounds, figure and report", not (quiet or as_json)):
-        (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
+        write_file(out / "study.toml", study.to_toml())
         _copy_plugins(study, out)
         if shard is not None and not result.complete:
             text = f"Part {shard[0]} of {shard[1]} is in {path}. `exml merge` joins all parts."
@@ -209,13 +210,13 @@ def _copy_plugins(study: Study, out: Path) -> None:
 
     for plugin in study.used_plugins:
         if plugin.source is not None:
-            (out / f"{plugin.stem}.py").write_text(plugin.source, encoding="utf-8")
+            write_file(out / f"{plugin.stem}.py", plugin.source)
         elif plugin.group == DATA and Path(plugin.load()).stat().st_size <= MAX_COPY_BYTES:
             source, copy = Path(plugin.load()), out / plugin.name
-            # A name like ../table.csv must not write outside of the folder.
+            # A name like /home/table.csv must not write outside of the folder.
             if copy.resolve() != source and copy.resolve().is_relative_to(out.resolve()):
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(source.read_bytes())
+                write_file(copy, source.read_bytes())
 
 
 def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str, Any], str]:
@@ -228,9 +229,9 @@ def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str,
     result.to_csv(out / "summary.csv")
     ((stem, picture, _),) = profiles.figures(result)
     pictures = style.save(picture, out / stem)
-    (out / "report.html").write_text(render_comparison(make_comparison([result])), encoding="utf-8")
+    write_file(out / "report.html", render_comparison(make_comparison([result])))
     text = "\n".join([*bench.format_table(rankings), "", *bench.write_winners(rankings)])
-    (out / "bench.txt").write_text(f"{text}\n", encoding="utf-8")
+    write_file(out / "bench.txt", f"{text}\n")
     pools = [
         {"pool": ranking.pool, "rates": {name: cell.failure_rate for name, cell in ranking.rates.items()}}
         | {"best": ranking.best}
@@ -315,12 +316,12 @@ def _write_panels(
     if result.study.mode == "excess_risk":
         result.to_csv(out / "summary.csv")
     else:
-        (out / "summary.csv").write_text(write_frame(to_frame(panels)), encoding="utf-8")
+        write_file(out / "summary.csv", write_frame(to_frame(panels)))
     name = "Failure rate and bounds" if is_default else result.study.name
     pictures = style.save(failure_rate.choose_figure(panels, name), out / "failure_rate")
     if report:
         page = make_page(result, panels=panels)
-        (out / "report.html").write_text(render(page), encoding="utf-8")
+        write_file(out / "report.html", render(page))
     else:
         page = {"headline": write_headline(result, panels), "budgets": write_budgets(panels)}
         page |= {"verdict": write_verdict(panels), "findings": write_findings(result, panels)}

@@ -18,6 +18,7 @@ import numpy as np
 
 from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.files import replace_file
 from exml_sim._internal.validation import check_random_state
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
@@ -163,7 +164,7 @@ def _open_log(path: Path, name: str) -> Iterator[IO[bytes]]:
 
 def save_realdisp(data: RealDisp, path: Path, *, replace: bool = False) -> None:
     """Write the rows as arrays; an existing file is overwritten only with `replace`."""
-    with path.open("wb" if replace else "xb") as file:
+    with replace_file(path) if replace else path.open("xb") as file:
         np.savez_compressed(file, y=data.y, t=data.t, **data.views)  # type: ignore[arg-type]
 
 

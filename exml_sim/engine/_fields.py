@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import wraps
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
@@ -291,7 +291,9 @@ def expand(table: Mapping[str, Any], allowed: Sequence[str]) -> dict[str, Any]:
             raise ValueError("give strategy or strategies, not both")
         expanded["strategies"] = [expanded.pop("strategy")]
     if isinstance(expanded.get("strategies"), list | tuple):
-        expanded["strategies"] = [spec for given in expanded["strategies"] for spec in _expand_sweep(given)]
+        specs = (spec for given in expanded["strategies"] for spec in _expand_sweep(given))
+        # One more than allowed is enough to be refused.
+        expanded["strategies"] = list(islice(specs, MAX_LIST + 1))
     if isinstance(expanded.get("budgets"), Mapping):
         expanded["budgets"] = {key: _expand_range(key, value) for key, value in expanded["budgets"].items()}
     if "grid" in expanded:
@@ -316,11 +318,20 @@ def _expand_sweep(given: Any) -> Iterator[Any]:
             raise ValueError(f"{name} of sweep must be a list that is not empty, got {shown(values)}")
         if name in given:
             raise ValueError(f"{name} is both in the sweep and in the strategy: leave one out")
+    _check_combinations(sweep.values(), 1, "sweep of a strategy")
     rest = {key: value for key, value in given.items() if key not in ("sweep", "label")}
     for values in product(*sweep.values()):
         point = dict(zip(sweep, values, strict=True))
         text = ", ".join(f"{name} = {value}" for name, value in point.items())
         yield {**rest, **point, **({"label": f"{given['label']}, {text}"} if "label" in given else {})}
+
+
+def _check_combinations(lists: Iterable[Sequence[Any]], number: int, what: str) -> None:
+    """Refuse a product of lists that is too long, before it is built; `number` is what it multiplies."""
+    for values in lists:
+        number *= len(values)
+        if number > MAX_LIST:
+            raise ValueError(f"{what} must have at most {MAX_LIST:,} combinations: shorten its lists")
 
 
 def _expand_range(key: str, value: Any) -> Any:
@@ -358,6 +369,7 @@ def _expand_grid(table: dict[str, Any]) -> None:
                 f"grid sweeps {', '.join(swept)}, so the study needs {part} as tables: write [[{part}]], "
                 "and below it what the grid does not sweep"
             )
+        _check_combinations(swept.values(), len(given), f"grid over {part}")
         table[part] = [point for entry in given for point in _cross(dict(entry), swept, part)]
 
 

@@ -175,7 +175,9 @@ class DriverLock:
     def __init__(self, path: Path) -> None:
         self.path = beside(path.resolve(), "-driver")
         try:
-            self._file = self.path.open("a")
+            # A link of that name must not make a file elsewhere.
+            flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+            self._file = os.fdopen(os.open(self.path, flags, 0o666), "r+")
         except OSError as error:
             raise StoreError(f"cannot write a store at {path}: {error.strerror}") from None
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from exml_sim._internal.files import replace_file
 from exml_sim._internal.spreadsheets import write_lines
 from exml_sim.bandit.trial import Exploration
 from exml_sim.engine._intervals import Paired, check_level, mean_interval, paired
@@ -316,8 +317,9 @@ class StudyResult:
             lines = list(self._lines(False))
             columns = list(dict.fromkeys(name for line in lines for name in line))
         try:
-            with Path(path).open("w", newline="", encoding="utf-8") as out:
-                out.writelines(write_lines(columns, ([line.get(name) for name in columns] for line in lines)))
+            with replace_file(Path(path)) as out:
+                rows = ([line.get(name) for name in columns] for line in lines)
+                out.writelines(text.encode("utf-8") for text in write_lines(columns, rows))
         except OSError as error:
             raise ValueError(f"cannot write {path}: {error.strerror}") from None
 

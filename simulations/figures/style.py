@@ -7,13 +7,17 @@ depends on colour alone.
 
 from __future__ import annotations
 
+import io
 import math
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from exml_sim._internal.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +68,8 @@ _CUSTOM: ContextVar[tuple[dict[str, Any], float | None]] = ContextVar("custom", 
 LEGEND_HEIGHT, VACUOUS = 0.5, " (vacuous here)"
 #: Width in inches below which a legend names only curves that are visible: about that of a column of a paper.
 NARROW_WIDTH = 4.0
+#: Control characters, except the line break.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 #: Installed fonts that a message lists.
 MAX_FONTS = 12
 #: Widths in inches that a picture may have.
@@ -278,13 +284,24 @@ def save(picture: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -
     """Write a picture in several formats; the same picture gives the same bytes."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = []
+    for text in picture.findobj(_is_unprintable):
+        text.set_text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.get_text()))
     with context():
         _lay_out(picture, dpi=SETTINGS["savefig.dpi"])
         for kind in formats:
             file = stem.with_name(f"{stem.name}.{kind}")
-            picture.savefig(file, metadata=FORMATS[kind])
+            content = io.BytesIO()
+            picture.savefig(content, format=kind, metadata=FORMATS[kind])
+            write_file(file, content.getvalue())
             files.append(file)
     return files
+
+
+def _is_unprintable(artist: Any) -> bool:
+    """Tell whether an artist is a text with control characters, for which no font has a glyph."""
+    from matplotlib.text import Text
+
+    return isinstance(artist, Text) and _CONTROL.search(artist.get_text()) is not None
 
 
 def _lay_out(picture: Figure, dpi: float) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.files import write_file
 from simulations.figures.style import CYCLE, GUIDE, MARKERS, blank, context, save
 from simulations.reproduction import _results as tables
 from simulations.reproduction import _statements as statements
@@ -46,7 +47,7 @@ def write_report(experiment: Experiment, results: Results, out: Path) -> tuple[d
         ("verdicts.json", json.dumps(statements.as_data(verdicts), indent=1)),
         *((f"{name}.md", body) for name, (_, body) in extra.items()),
     ):
-        (out / name).write_text(text, encoding="utf-8")
+        write_file(out / name, text)
         files.append(out / name)
     data = {
         "experiment": experiment.name,

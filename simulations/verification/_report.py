@@ -33,6 +33,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from exml_sim._internal.files import write_file
 from exml_sim.engine._manifest import manifest
 from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, count_distinct
 from simulations.verification._claim_trials import source_digest
@@ -292,6 +293,6 @@ def write(verification: Verification, out: Path, started: str, seconds: Mapping[
     """Write verify.json and verify.txt to a folder; return the JSON document."""
     out.mkdir(parents=True, exist_ok=True)
     document = to_json(verification, started, seconds)
-    (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (out / "verify.txt").write_text(format_report(verification), encoding="utf-8")
+    write_file(out / "verify.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_file(out / "verify.txt", format_report(verification))
     return document

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exml_sim.cli._tables import parse_na_values, read_table, write_atomically
+from exml_sim.cli._tables import parse_na_values, read_table
 
 
 def table(tmp_path, text, written="utf-8", **how):
@@ -148,18 +148,3 @@ def test_parquet(tmp_path):
     frame.iloc[:0].to_parquet(tmp_path / "empty.parquet")
     with pytest.raises(ValueError, match="has no rows"):
         read_table(tmp_path / "empty.parquet")
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
-    """Planted error: a disk that fails while the new file is written leaves the old one."""
-    from exml_sim.cli import _tables as tables
-
-    write_atomically(tmp_path / "f", "old")
-
-    def broken(handle):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(tables.os, "fsync", broken)
-    with pytest.raises(OSError, match="No space"):
-        write_atomically(tmp_path / "f", "new")
-    assert (tmp_path / "f").read_text() == "old"
