@@ -43,6 +43,7 @@ def test_claims_of_the_example_are_as_recorded_and_planted_errors_are_caught(cla
 def test_a_search_finds_no_violation_of_the_example(target) -> None:
     outcome = search(target, limits=Limits(evaluations=150))
     assert not outcome.violated
+    assert not outcome.undecided
     assert outcome.measured.ratio <= 1
 
 
