@@ -90,8 +90,9 @@ class Exploration:
 
     def __repr__(self) -> str:
         several = "" if len(self.accepted) == 1 else f" (accepted: {', '.join(self.names[i] for i in self.accepted)})"
+        rounds = "1 scored round" if len(self.rounds) == 1 else f"{len(self.rounds)} scored rounds"
         return (
-            f"<Exploration: selected {self.selected_name!r}{several} after {len(self.rounds)} scored rounds, "
+            f"<Exploration: selected {self.selected_name!r}{several} after {rounds}, "
             f"spent {show(self.ledger.spent)} of {show(self.ledger.budget)}>"
         )
 

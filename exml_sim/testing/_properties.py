@@ -233,7 +233,8 @@ def left_over(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterat
     ledger = pool.explore(rule, budget, seed).ledger
     explained = max(ledger.rounds, 1) * pool.n_arms
     if pool.n_arms > 1 and ledger.left > explained and getattr(rule, "spends_all", True):
-        rounds = f"{ledger.rounds} rounds of {pool.n_arms} arms leave at most {explained} by rounding"
+        number = "1 round" if ledger.rounds == 1 else f"{ledger.rounds} rounds"
+        rounds = f"{number} of {pool.n_arms} arms can leave at most {explained} by rounding"
         yield (
             f"leaves {show(ledger.left)} of a budget of {show(budget)} over at costs {_words([*pool.costs])}, "
             f"{rule.alignment} alignment, and {rounds}: a round is missing or too small "

@@ -247,11 +247,16 @@ def _write_verdicts(panels: Sequence[Panel]) -> str:
         return ""
     refuted = outcomes["refuted"]
     return (
-        f"{f'{refuted} comparisons REFUTE a bound' if refuted else 'No bound is refuted'} (alpha {ALPHA:.0e} for all "
-        f"{sum(outcomes.values())} comparisons). The bound is below 1 in {informative} of them; "
+        f"{f'{refuted} comparisons REFUTE a bound' if refuted else 'No bound is refuted'} (alpha {ALPHA:.0e} for "
+        f"{_count_comparisons(sum(outcomes.values()))}). The bound is below 1 in {informative} of them; "
         f"{outcomes['consistent']} would have detected a violation by the factor 2, {outcomes['undecided']} only a "
         "larger one."
     )
+
+
+def _count_comparisons(number: int) -> str:
+    """Write a number of comparisons that share one error probability."""
+    return "1 comparison" if number == 1 else f"all {number} comparisons"
 
 
 def _write_power(panels: Sequence[Panel]) -> str:
