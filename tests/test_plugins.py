@@ -457,18 +457,21 @@ def test_two_files_of_one_name_are_two_plug_ins(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("unseen_pictures")
-def test_a_copy_of_data_stays_in_the_folder(tmp_path: Path) -> None:
-    """A study that names ../seen.csv must not write a file beside the folder of results."""
-    home = tmp_path / "a" / "home"
-    home.mkdir(parents=True)
-    (tmp_path / "a" / "seen.csv").write_text("a,b\n1,0.5\n0,-0.5\n", encoding="utf-8")
-    study = Study.from_table(BASE | {"strategies": ["uniform_allocation"]}).to_toml()
-    text = study.partition("[[pools]]")[0] + '[[pools]]\nkind = "rewards"\nfile = "../seen.csv"\n'
-    (home / "study.toml").write_text(text, encoding="utf-8")
+def test_a_copy_of_data_stays_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study in Python that names ../seen.csv has no copy of it, neither beside the folder of results nor inside."""
+    from exml_sim.cli.study import _copy_plugins
+
     out = tmp_path / "b" / "out"
-    done = CliRunner().invoke(cli, ["study", str(home / "study.toml"), "--out", str(out), "--quiet"])
-    assert done.exit_code == 0, done.output
-    assert [file.name for file in out.parent.iterdir()] == ["out"]
+    (tmp_path / "a").mkdir()
+    out.mkdir(parents=True)
+    (tmp_path / "seen.csv").write_text("a,b\n1,0.5\n0,-0.5\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "a")
+    pool = {"kind": "rewards", "file": "../seen.csv"}
+    study = Study.from_table(BASE | {"strategies": ["uniform_allocation"], "pools": [pool]})
+    _copy_plugins(study, out)
+    assert [file.name for file in out.parent.rglob("*")] == ["out"]
+    run(study, store=out / "study.sqlite", progress=False, n_jobs=1).close()
+    monkeypatch.chdir(out)
     done = CliRunner().invoke(cli, ["report", str(out / "study.sqlite")])
     assert done.exit_code == 0, done.output
     assert "the file '../seen.csv' is not here" in done.output

@@ -282,10 +282,14 @@ def plain_ticks(axis: Axis, low: float, high: float) -> None:
 
 def save(picture: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Write a picture in several formats; the same picture gives the same bytes."""
+    from matplotlib.text import Text
+
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = []
-    for text in picture.findobj(_is_unprintable):
-        text.set_text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.get_text()))
+    for text in picture.findobj(Text):
+        if isinstance(text, Text) and _CONTROL.search(text.get_text()):
+            # No font has glyphs for these.
+            text.set_text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.get_text()))
     with context():
         _lay_out(picture, dpi=SETTINGS["savefig.dpi"])
         for kind in formats:
@@ -295,13 +299,6 @@ def save(picture: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -
             write_file(file, content.getvalue())
             files.append(file)
     return files
-
-
-def _is_unprintable(artist: Any) -> bool:
-    """Tell whether an artist is a text with control characters, for which no font has a glyph."""
-    from matplotlib.text import Text
-
-    return isinstance(artist, Text) and _CONTROL.search(artist.get_text()) is not None
 
 
 def _lay_out(picture: Figure, dpi: float) -> None:
