@@ -172,3 +172,9 @@ def test_a_hang_and_a_long_message_are_findings() -> None:
         expect(StoreError, refuse, None)
     with pytest.raises(Finding, match="another answer"):
         expect(StoreError, lambda: 1, 2)
+
+
+@pytest.mark.xfail(strict=True, reason="over the ball, the rounding of coefficients that were scaled is not counted")
+def test_the_objective_over_the_ball_counts_all_rounding():
+    """The objective is 1.1e-13 below the value of its own model; remove the mark when the certificate is right."""
+    assert command.replay(Path(__file__).parent / "known" / "ball-rounding.json") == 0
