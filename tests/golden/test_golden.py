@@ -15,6 +15,13 @@ from tests.golden.values import describe_machine, find_differences
 MAX_BYTES = 600_000
 QUICK_STUDIES = [name for name in record.STUDIES if name not in record.SLOW_STUDIES]
 QUICK_COMMANDS = [name for name in record.COMMANDS if name not in record.SLOW_COMMANDS]
+#: Most rows of an arm in the population bounds with moments of order 2 (quick) and of order 4 (sharp).
+MOST_ROWS = {2: 125, 4: 12}
+#: A conditional moment of order r on n rows, in units of its standard deviation, is a sum of terms up to n^r: a
+#: convolution of polynomials whose coefficients add up to 0 cancels a factor n per order. Processors round these sums
+#: differently (order of the terms, fused multiply-add). 64 covers the number of roundings and the division by what the
+#: variance leaves; the OpenBLAS kernels of six processors differ by about 1.
+POPULATION_RTOL = 64 * 2.0**-53 * max(rows**order for order, rows in MOST_ROWS.items())
 QUICK_COUNTEREXAMPLES = [name for name in record.COUNTEREXAMPLES if name not in record.SLOW_COUNTEREXAMPLES]
 
 
@@ -53,7 +60,8 @@ def test_bounds() -> None:
         assert set(recorded.files) == set(computed)
         assert sum(recorded[name].size for name in recorded.files) >= 10_000
         for name in computed:
-            np.testing.assert_allclose(computed[name], recorded[name], rtol=1e-12, atol=1e-14, err_msg=name)
+            rtol = POPULATION_RTOL if name.startswith("population") else 1e-12
+            np.testing.assert_allclose(computed[name], recorded[name], rtol=rtol, atol=1e-14, err_msg=name)
 
 
 def test_budgets() -> None:
