@@ -176,7 +176,7 @@ class BoundArguments(SimpleNamespace):
     def width(self) -> Floats:
         """M, the range of the loss."""
         # A zero range (kappa_lambda = 0) only occurs at points that are masked.
-        return np.asarray(np.maximum(formulas.loss_range(self.theta, self.r, self.r), np.finfo(float).tiny))
+        return np.asarray(np.maximum(formulas.loss_range(self.theta, self.r), np.finfo(float).tiny))
 
     @property
     def moved(self) -> Floats:

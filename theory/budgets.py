@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from theory._bound import POPULATION_EXHAUSTED, is_elementwise
 from theory._inputs import Bound, Flags
-from theory.constants import gap_ceiling
 from theory.errors import AssumptionError
+from theory.formulas import gap_ceiling
 
 __all__ = ["launch_budget", "one_by_one", "required_budget", "smallest_budget", "smallest_gap"]
 

@@ -3,7 +3,7 @@
 Repairs, with the place that needs each (proofs in ``docs/theorems.md``, section 2):
 
 * range: Hoeffding and McDiarmid need the length M of the losses' interval, not 1 (A.2 term d, A.4 a and c,
-  A.6); M is :func:`theory.constants.loss_range`.
+  A.6); M is :func:`theory.formulas.loss_range`.
 * comparator: the best arm's full-data minimiser is a fixed function, so terms A.4 (c), A.2 (d) and
   A.6 (b) need Hoeffding's inequality and no Rademacher term.
 * ties: "identifies feature 1" becomes "selects one of the best arms S*"; ``best_count = |S*|``
@@ -208,7 +208,7 @@ def excess_risk_supervised(p: BoundArguments) -> Any:
     """Bound the excess risk of the ball minimiser by 2cr/sqrt B + (1 + M) sqrt(log(2/delta)/2B) + R_ap."""
     deviation = formulas.hoeffding_deviation(p.B, 2 / p.delta)
     complexity = formulas.complexity(p.B, formulas.rademacher_constant(p.theta), p.r, 2)
-    return complexity + (1 + formulas.loss_range(p.theta, p.r, p.r)) * deviation + p.approximation_error
+    return complexity + (1 + formulas.loss_range(p.theta, p.r)) * deviation + p.approximation_error
 
 
 @bound("term (a) of A.2, corrected", "m, theta, kappa_lambda, delta, *, arms, strict", example="0.136")
@@ -224,7 +224,7 @@ def term_a(p: BoundArguments) -> Any:
 @bound("term (d) of A.2, corrected", "m, theta, kappa_lambda, delta, *, strict", example="0.0707")
 def term_d(p: BoundArguments) -> Any:
     """Evaluate M sqrt(log(1/delta) / 2m); the comparator is fixed."""
-    return formulas.loss_range(p.theta, p.r, p.r) * formulas.hoeffding_deviation(p.m, 1 / p.delta)
+    return formulas.loss_range(p.theta, p.r) * formulas.hoeffding_deviation(p.m, 1 / p.delta)
 
 
 def _selected(p: BoundArguments) -> Floats:

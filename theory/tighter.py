@@ -303,7 +303,7 @@ def comparator_tail_variance(p: BoundArguments) -> Any:
 
     ``variance`` bounds the variance of the loss of the best arm's full-data minimiser.
     """
-    return formulas.log_tail_bernstein(p.rows_per_arm, p.shift, formulas.loss_range(p.theta, p.r, p.r), p.variance)
+    return formulas.log_tail_bernstein(p.rows_per_arm, p.shift, formulas.loss_range(p.theta, p.r), p.variance)
 
 
 @bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1, example="4.57e-35")
@@ -331,7 +331,7 @@ def lemma_4_variance(p: BoundArguments) -> Any:
     R <= 1 - gap. Holds for any dependence between the two arms' rows.
     """
     best = formulas.worst_variance(p.gap, p.theta, p.r) if p.variance_best is None else p.variance_best
-    n, width = p.rows_per_arm, formulas.loss_range(p.theta, p.r, p.r)
+    n, width = p.rows_per_arm, formulas.loss_range(p.theta, p.r)
     total = np.asarray(0.0)
     for share in _SPLITS:
         high = formulas.log_tail_bernstein(n, share * p.gap, width, best)

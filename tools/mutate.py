@@ -59,7 +59,6 @@ TARGETS: Mapping[str, Sequence[str]] = {
         "tests/theory/test_corrected.py",
         "tests/theory/test_constants.py",
     ),
-    "theory/constants.py": ("tests/theory/test_constants.py",),
     "theory/paper.py": ("tests/theory/test_paper.py", "tests/test_mutants.py"),
     "theory/corrected.py": ("tests/theory/test_corrected.py",),
     "theory/tighter.py": ("tests/theory/test_tighter.py", "tests/theory/test_tighter_exact.py"),

@@ -14,8 +14,8 @@ from scipy.special import gammaln, logsumexp
 from exml_sim._internal.arrays import FloatArray, IntArray
 from simulations.falsify._spaces import PoolInstance
 from simulations.falsify._target import LOG_ZERO
-from theory.constants import halving_schedule
 from theory.exact import compositions
+from theory.formulas import halving_schedule
 
 
 @lru_cache(maxsize=24)

@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from theory.constants import halving_schedule
 from theory.exact import AffinePool
+from theory.formulas import halving_schedule
 
 F = Fraction
 Number = int | Fraction

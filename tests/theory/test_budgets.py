@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.theory.points import BoundProblem, points
-from theory import constants, corrected, paper, tighter
+from theory import corrected, formulas, paper, tighter
 from theory.budgets import launch_budget, required_budget, smallest_gap
 
 FAILURE_BOUNDS = [
@@ -79,7 +79,7 @@ def test_the_numbers_of_the_issue() -> None:
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_launch_budget_is_at_least_five_times_smaller(theta: float, share: float) -> None:
     r = 1 - 2 * theta
-    point = {"K": 8, "gap": share * float(constants.gap_ceiling(theta, r)), "theta": theta, "kappa_lambda": r}
+    point = {"K": 8, "gap": share * float(formulas.gap_ceiling(theta, r)), "theta": theta, "kappa_lambda": r}
     ours = launch_budget(tighter.delta_fail_uniform, **point)
     assert launch_budget(paper.delta_fail_uniform, **point) >= 5 * ours
 
@@ -158,7 +158,7 @@ def test_per_arm_bounds_are_monotone_too(bound: Any, target: float) -> None:
 def test_per_arm_bounds_never_rise(
     seed: int, K: int, theta: float, r: float, ties: int, options: dict[str, Any]
 ) -> None:
-    gaps = np.random.default_rng(seed).uniform(0.05, 1, K - 1) * float(constants.gap_ceiling(theta, r))
+    gaps = np.random.default_rng(seed).uniform(0.05, 1, K - 1) * float(formulas.gap_ceiling(theta, r))
     gaps[: min(ties, K - 2)] = 0.0
     rounds = (K - 1).bit_length()
     budgets = np.unique(np.geomspace(1, 2000, 400).astype(int)) * K * rounds

@@ -15,7 +15,7 @@ from tests.theory.affine_world import (
     random_world,
 )
 from tests.theory.points import BoundProblem, points
-from theory import AssumptionError, constants, corrected, paper
+from theory import AssumptionError, corrected, formulas, paper
 from theory.claims import get
 
 mpmath.mp.dps = 40
@@ -80,7 +80,7 @@ def test_median_elimination_round_by_round(row: tuple[int, int, float, float, fl
 
 @given(points())
 def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: BoundProblem) -> None:
-    assume(constants.loss_range(p.theta, p.r) <= 3)
+    assume(formulas.loss_range(p.theta, p.r) <= 3)
     printed = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
     assert corrected.delta_fail_uniform(p.budget, *p.rest, log=True) <= printed - np.log(2) + 1e-9
     assert corrected.lemma_4(p.n, *p.rest[1:]) <= paper.lemma_4(p.n, *p.rest[1:])
@@ -88,7 +88,7 @@ def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: Bo
 
 @given(points(smallest_r=1.5))
 def test_the_print_claims_more_than_can_be_proved_beyond(p: BoundProblem) -> None:
-    assume(constants.loss_range(p.theta, p.r) > 3)
+    assume(formulas.loss_range(p.theta, p.r) > 3)
     printed = paper.lemma_4(p.n, *p.rest[1:], log=True)
     ours = corrected.lemma_4(p.n, *p.rest[1:], log=True)
     # The exponents' quotient is M^2 / 9 > 1: beyond some n the printed bound is below ours.
@@ -99,7 +99,7 @@ def test_the_print_claims_more_than_can_be_proved_beyond(p: BoundProblem) -> Non
 def test_regret_against_the_print(p: BoundProblem) -> None:
     printed = paper.exploratory_regret_uniform(p.budget, *p.rest, 0.05)
     ours = corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05)
-    if constants.loss_range(p.theta, p.r) <= 1:
+    if formulas.loss_range(p.theta, p.r) <= 1:
         assert ours <= printed
     assert corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05, best_count=1) == ours
 
@@ -127,7 +127,7 @@ def test_ties() -> None:
         delta_fail_uniform * 5 / 7
     )
     # With seven of eight arms best, a round that keeps two or more cannot lose them all.
-    schedule = constants.halving_schedule(48000, 8)
+    schedule = formulas.halving_schedule(48000, 8)
     last = corrected.lemma_4(int(schedule.pulls[-1]), 0.2, 0.1, 0.5)
     many = corrected.delta_fail_median(48000, 8, 0.2, 0.1, 0.5, best_count=7, rows="fresh")
     assert many == pytest.approx(last)
@@ -249,7 +249,7 @@ def test_exact_regrets_stay_below() -> None:
         gap = world.gaps()[0]
         if gap < 1e-6:
             continue
-        n = int(16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2)) + 1
+        n = int(16 * (formulas.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2)) + 1
         if n > (1000 if atoms == 2 else 120):
             continue
         counts = compositions(n, atoms)

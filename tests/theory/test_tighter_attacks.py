@@ -17,7 +17,7 @@ from tests.theory.affine_world import (
     multinomial,
     random_world,
 )
-from theory import constants, tighter
+from theory import formulas, tighter
 
 
 def worlds(seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)) -> list[World]:
@@ -43,7 +43,7 @@ def test_optimism_exactly() -> None:
         n = int(rng.integers(1, 9))
         counts = compositions(n, len(world.probabilities))
         mean = multinomial(counts, world.probabilities) @ world.scores(counts / n)
-        ratio = (world.risks() - mean) * np.sqrt(n) / (world.r * constants.dual_constant(world.theta))
+        ratio = (world.risks() - mean) * np.sqrt(n) / (world.r * formulas.dual_constant(world.theta))
         assert np.all(ratio >= -1e-12)
         largest = max(largest, float(ratio.max()))
     assert 0.3 < largest <= 1
@@ -52,7 +52,7 @@ def test_optimism_exactly() -> None:
 def test_optimism_is_attained_in_the_limit() -> None:
     """m orthogonal rows and n = 1: R - E V = r - r / sqrt m, so that no constant below 1 is possible."""
     r, m = 0.5, 10**6
-    assert (r - r / np.sqrt(m)) / r > 0.998 * constants.dual_constant(0.1)
+    assert (r - r / np.sqrt(m)) / r > 0.998 * formulas.dual_constant(0.1)
 
 
 def test_uniform_allocation_exactly() -> None:
@@ -220,7 +220,7 @@ def test_planted_errors_are_caught() -> None:
     n = int(0.9 * (r / gap) ** 2)
     best, rival = orthogonal_rival(n, m, a, r)
     assert rival < best
-    assert n > (0.9 * constants.dual_constant(theta) * r / gap) ** 2
+    assert n > (0.9 * formulas.dual_constant(theta) * r / gap) ** 2
     # (ii) An exponent three times as large is refuted by two atoms and anti-correlated arms.
     features = np.array([[[1.0], [-1.0]], [[-0.3], [1.0]]])
     world = World(np.array([0.7, 0.3]), np.array([1, 1]), features, theta, r)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.theory.affine_world import World, compositions, exact_median, loses, multinomial, random_world
-from theory import AssumptionError, constants, tighter
+from theory import AssumptionError, formulas, tighter
 
 
 class BallRisk:
@@ -64,7 +64,7 @@ def test_optimism_beyond_the_affine_regime() -> None:
         counts = compositions(n, 4)
         mean = multinomial(counts, p) @ solver.of(features, labels, theta, r, counts / n)
         optimism = solver.of(features, labels, theta, r, p[None])[0] - mean
-        limit = constants.dual_constant(theta) * r / np.sqrt(n)
+        limit = formulas.dual_constant(theta) * r / np.sqrt(n)
         assert optimism <= limit + 1e-6
         largest = max(largest, optimism / limit)
     assert largest > 0.3
@@ -278,7 +278,7 @@ def test_oracle_values() -> None:
         (0.1 + regret) / 0.9
     )
     # Beyond the affine regime: 2 c* and M.
-    big, c_star = constants.loss_range(0.4, 2.0), constants.tight_rademacher_constant(0.4)
+    big, c_star = formulas.loss_range(0.4, 2.0), formulas.tight_rademacher_constant(0.4)
     beyond = 2 * c_star * 2.0 / np.sqrt(n) + big * (log_k + log_1)
     assert tighter.exploratory_regret_uniform(n * K, K, 0.4, 2.0, delta) == pytest.approx(beyond)
     rounds = [(8, 4), (4, 2), (2, 1)]
@@ -344,7 +344,7 @@ def test_variance_tails_exactly() -> None:
         mass = multinomial(counts, world.probabilities)
         scores = world.scores(counts / n)
         variance = float(
-            constants.loss_range(world.theta, world.r) ** 2 / 4
+            formulas.loss_range(world.theta, world.r) ** 2 / 4
             if rng.random() < 0.3
             else tighter.loss_variance(world.theta, *largest_variances(world, 1), world.r)
         )
@@ -376,7 +376,7 @@ def test_variance_form_values() -> None:
     n, shift, theta, r, variance = 500, 0.2, 0.1, 0.5, 0.05
     x = -tighter.erm_tail_variance(n, shift, theta, r, variance=variance, log=True)
     beta = r / np.sqrt(n)
-    big = constants.loss_range(theta, r)
+    big = formulas.loss_range(theta, r)
     assert beta + np.sqrt(2 * x * (variance + 2 * big * beta) / n) + big * x / (3 * n) == pytest.approx(shift)
     bernstein = tighter.comparator_tail_variance(n, shift, theta, r, variance=variance, log=True)
     assert bernstein == pytest.approx(-n * shift**2 / (2 * (variance + big * shift / 3)))
@@ -424,7 +424,7 @@ def squares(world: World, weights: np.ndarray, C_h: float, C_g: float) -> np.nda
 def test_regularised_values_and_assumptions() -> None:
     n, gap, theta = 300, 0.1, 0.1
     beta = (1 / 16 + 1 / 16) / n
-    spread = constants.loss_range(theta, 0.25, 0.25)
+    spread = formulas.loss_range(theta, 0.25, 0.25)
     assert spread == pytest.approx(0.5)
     expected = -n * (gap - beta) ** 2 / (2 * spread**2)
     log = tighter.lemma_4_regularised(n, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)

@@ -10,8 +10,7 @@ from typing import Any
 
 from theory import exact
 from theory.claims._instances import pairwise, parameters, pool
-from theory.constants import halving_schedule
-from theory.formulas import identification_margin
+from theory.formulas import halving_schedule, identification_margin
 
 F = Fraction
 

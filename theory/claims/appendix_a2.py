@@ -22,13 +22,14 @@ from theory.claims._instances import mean_absolute_walk, walk_bound, walk_violat
 from theory.claims.appendix_a1 import LEMMA_3
 from theory.claims.claim import Check, grid
 from theory.claims.section_4_2_2 import LEMMA_1_II, SIZES, log_fail
-from theory.constants import loss_range, tight_rademacher_constant
 from theory.formulas import (
     complexity,
     hoeffding_deviation,
     identification_margin,
+    loss_range,
     rademacher_constant,
     regret_paper,
+    tight_rademacher_constant,
 )
 
 F = Fraction

@@ -25,8 +25,7 @@ from theory.claims.appendix_a1 import rademacher_term
 from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher
 from theory.claims.appendix_a4 import SPLITS, generalisation_error, split
 from theory.claims.claim import Assumption, Check, grid
-from theory.constants import loss_range
-from theory.formulas import identification_margin, launch_rows, log_tail_paper
+from theory.formulas import identification_margin, launch_rows, log_tail_paper, loss_range
 
 F = Fraction
 _VALUES = tuple(F(i, 4) for i in range(5))

@@ -20,16 +20,17 @@ from theory.claims._instances import (
     pool,
 )
 from theory.claims.claim import Assumption, Check, grid
-from theory.constants import loss_range, tight_rademacher_constant
 from theory.formulas import (
     complexity,
     hoeffding_deviation,
     identification_margin,
     launch_rows,
     log_failure_uniform_simplified,
+    loss_range,
     rademacher_constant,
     regret_paper,
     regret_terms_corrected,
+    tight_rademacher_constant,
 )
 
 F = Fraction

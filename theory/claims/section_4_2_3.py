@@ -36,13 +36,15 @@ from theory.claims.section_4_2_2 import (
     regret_corrected,
 )
 from theory.claims.section_4_2_2 import log_fail as log_fail_uniform
-from theory.constants import gap_ceiling, loss_range, tight_rademacher_constant
 from theory.formulas import (
+    gap_ceiling,
     identification_margin,
     launch_rows,
     log_failure_median_simplified,
+    loss_range,
     rademacher_constant,
     regret_paper,
+    tight_rademacher_constant,
 )
 
 RADII = np.geomspace(0.01, 50, 400)
