@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -256,8 +256,8 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "paper_pair": (paper.lemma_4, {}),
     "paper_regret_u": (paper.exploratory_regret_uniform, {}),
     "paper_regret_m": (paper.exploratory_regret_median, {}),
-    "paper_excess_u": (paper.excess_risk_uniform, {"terms": True}),
-    "paper_excess_m": (paper.excess_risk_median, {"terms": True}),
+    "paper_excess_u": (paper.excess_risk_uniform, {}),
+    "paper_excess_m": (paper.excess_risk_median, {}),
     "paper_excess_supervised": (paper.excess_risk_supervised, {}),
     "paper_deviation": (paper.lemma_3, {}),
     "corrected_failure_u": (corrected.delta_fail_uniform, {}),
@@ -269,8 +269,8 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "corrected_regret_u": (corrected.exploratory_regret_uniform, {}),
     "corrected_regret_m": (corrected.exploratory_regret_median, {}),
     "corrected_regret_m_fresh": (corrected.exploratory_regret_median, {"rows": "fresh", "best_count": 2}),
-    "corrected_excess_u": (corrected.excess_risk_uniform, {"terms": True}),
-    "corrected_excess_m": (corrected.excess_risk_median, {"terms": True}),
+    "corrected_excess_u": (corrected.excess_risk_uniform, {}),
+    "corrected_excess_m": (corrected.excess_risk_median, {}),
     "corrected_excess_supervised": (corrected.excess_risk_supervised, {}),
     "corrected_term_a": (corrected.term_a, {}),
     "corrected_term_d": (corrected.term_d, {}),
@@ -328,9 +328,7 @@ def evaluate_bound(name: str) -> np.ndarray:
     required = [key for key, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
     given = {**{key: draw_points()[key] for key in required}, **options}
     given |= {key: value for key, value in (("strict", False), ("log", True)) if key in parameters}
-    value = (function.terms if given.pop("terms", False) else function)(**given)
-    columns = value if isinstance(value, np.ndarray) else [np.broadcast_to(c, POINTS) for c in astuple(value)]
-    return np.asarray(columns, dtype=np.float64)
+    return np.asarray(function(**given), dtype=np.float64)
 
 
 def evaluate_gaps(name: str) -> np.ndarray:

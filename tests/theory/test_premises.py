@@ -65,7 +65,8 @@ def test_rows_of_the_selected_arm(c: int) -> None:
     """N_T >= (K - 1) n_1 for K = 2^c, with equality when K log2 K divides B and not always."""
     K = 2**c
     budgets = np.arange(K * c, 40 * K * c)
-    held, first = corrected.selected_rows(budgets, K), formulas.halving_schedule(budgets, K).pulls[0]
+    schedule = formulas.halving_schedule(budgets, K)
+    held, first = schedule.accumulated[-1], schedule.pulls[0]
     assert np.all(held >= (K - 1) * first)
     whole = budgets % (K * c) == 0
     assert np.all(held[whole] == (K - 1) * first[whole])

@@ -51,7 +51,7 @@ RADEMACHER_CASES = tuple(
 
 def _walk_term_d(n: int, theta: float, delta: float) -> float:
     """Return 2cr/√m + √(log(1/δ)/2m) at r = 1 − 2θ."""
-    return float(paper.term_d(n, theta, 1 - 2 * theta, delta))
+    return float(paper.lemma_3(n, theta, 1 - 2 * theta, delta))
 
 
 def walk_hoeffding(n: int, theta: float, delta: float) -> float:
@@ -85,9 +85,7 @@ def _parts(share: int) -> Any:
 
     def total(n: int, m: int, theta: float, r: float, delta: float) -> float:
         part = delta / share
-        return float(
-            paper.term_a(m, theta, r, part) + paper.term_d(m, theta, r, part) + regret_paper(n, theta, r, part)
-        )
+        return float(2 * paper.lemma_3(m, theta, r, part) + regret_paper(n, theta, r, part))
 
     return total
 

@@ -67,7 +67,7 @@ _SAME_SMALLEST_GAP = Assumption("both pools have the same smallest positive gap"
 def _parts(share: int) -> Any:
     def total(n: int, m: int, K: int, theta: float, r: float, delta: float) -> float:
         part = delta / share
-        return float(2 * paper.term_d(m, theta, r, part) + regret_paper(n * K, theta, r, part))
+        return float(2 * paper.lemma_3(m, theta, r, part) + regret_paper(n * K, theta, r, part))
 
     return total
 

@@ -428,7 +428,7 @@ def _money_targets() -> list[Target]:
 def _deviation_targets() -> list[Target]:
     """All targets about deviations."""
     return [
-        _walk_target("term-d", paper.term_d, False),
+        _walk_target("term-d", paper.lemma_3, False),
         _walk_target("corrected.term_d", corrected.term_d, True),
         build_exact_target(
             "lemma-3",
