@@ -129,9 +129,8 @@ def test_a_planted_bug_is_noticed(bug, monkeypatch):
 def test_the_registry_imports_numpy_and_scipy_only():
     """theory knows numbers only: nothing of the system, nothing beyond numpy and scipy."""
     folder = Path(theory.__file__).parent
-    rooms = [folder / "claims", folder / "verdicts"]
-    files = [folder / "exact.py", *(path for room in rooms for path in sorted(room.glob("*.py")))]
-    assert len(files) > 20
+    files = [folder / "exact.py", folder / "verdicts.py", *sorted((folder / "claims").glob("*.py"))]
+    assert len(files) > 10
     allowed = {"numpy", "scipy", "theory"}
     for path in files:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
