@@ -29,7 +29,6 @@ Strategy = Literal["uniform", "median"]
 Rows = Literal["accumulated", "fresh"]
 Pairing = Literal["same", "independent", "arbitrary"]
 Kernel = Literal["any", "nonnegative"]
-Optimism = Literal["dual", "rademacher"]
 
 BLOCK = 1 << 15
 """Elements per block of a large grid: a few dozen temporaries of this size fit the processor's cache."""

@@ -11,18 +11,19 @@ import numpy as np
 import pytest
 
 from theory import corrected, formulas, tighter
-from theory._tails import Landscape, Tails, _least_entropy
+from theory._bound import BoundArguments
+from theory._tails import Tails, _least_entropy, tails_on
 
 THEOREMS = " ".join((Path(__file__).parents[2] / "docs" / "theorems.md").read_text(encoding="utf-8").split())
 
 
 def without_replacement(n: int, m: int, ceiling: float) -> Tails:
     """The tails of a loss in [0, 1] whose mean is at most ``ceiling``, n of m rows."""
+    options = {"kernel": "any", "optimism": "dual", "mean_kappa_lambda": None, "pairing": "same"}
+    point = BoundArguments(theta=0.1, r=np.asarray(0.5), population=np.asarray(m), **options)
+    tails = tails_on(point, np.asarray(n))
     # The loss with theta = 0.1, r = 1/2 has range 1.
-    spread, fall = (np.asarray(f(0.1, 0.5)) for f in (formulas.loss_range, formulas.gap_ceiling))
-    assert float(spread) == pytest.approx(1.0)
-    radius = np.asarray(formulas.dual_constant(0.1) * 0.5)
-    tails = Landscape(spread, spread, fall, radius, "same", "dual", np.asarray(m)).tails(np.asarray(n))
+    assert float(tails.spread) == pytest.approx(1.0)
     return replace(tails, fall=np.asarray(ceiling))
 
 
