@@ -435,7 +435,12 @@ def halving_schedule(B: ArrayLike, K: ArrayLike) -> HalvingSchedule:
 
 def _floor_over_log(budget: Ints, arms: Ints, multiple: Ints) -> Ints:
     """Return floor(budget / (multiple log2 arms)), exact also where floats cannot tell a quotient from an integer."""
-    floors: Ints = np.vectorize(_exact_floor, otypes=[np.int64])(budget, arms, multiple)
+    quotient = np.asarray(budget / (multiple * np.log2(arms)))
+    floors: Ints = np.array(np.floor(quotient), dtype=np.int64)
+    near = np.asarray(np.abs(quotient - np.round(quotient)) <= 16 * np.finfo(float).eps * (1 + quotient))
+    if np.any(near):
+        numbers = (array[near] for array in np.broadcast_arrays(budget, arms, multiple))
+        floors[near] = np.vectorize(_exact_floor, otypes=[np.int64])(*numbers)
     return floors
 
 
