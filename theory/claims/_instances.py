@@ -88,10 +88,10 @@ def pool(name: str) -> AffinePool:
 
 
 @lru_cache(maxsize=256)
-def failure_uniform(name: str, B: int, *, target: int | None = None, population: int | None = None) -> float:
+def failure_uniform(name: str, B: int, *, target: int | None = None) -> float:
     """Return the exact failure probability of uniform allocation on a named pool."""
     built = pool(name)
-    selection = exact.uniform_selection(built, B, exact=False, population=population)
+    selection = exact.uniform_selection(built, B, exact=False)
     return float(exact.failure(built, selection, target=target))
 
 

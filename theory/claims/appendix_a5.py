@@ -78,6 +78,12 @@ def _second_beats(name: str, n: int) -> Any:
     return pairwise(name, 1, n, rational=True)
 
 
+_LOST = (
+    lambda name, B: exact.failure(pool(name), exact.median_selection(pool(name), B, accumulate=False), target=0),
+    lambda name, B: sum(two_rounds(name, B, False)[:2], F(0)),
+)
+
+
 def _total(B: int, K: int) -> int:
     return sum(pulls(B, K))
 
@@ -125,22 +131,7 @@ CHECKS = {
         mutant=(half_beaten, markov(1)),
         assumptions=(FIRST_ARM_BEST,),
     ),
-    "a5-sum": Check(
-        cases=_TWO_ROUNDS,
-        printed=(
-            lambda name, B: exact.failure(
-                pool(name), exact.median_selection(pool(name), B, accumulate=False), target=0
-            ),
-            lambda name, B: sum(two_rounds(name, B, False)[:2], F(0)),
-        ),
-        corrected=(
-            lambda name, B: exact.failure(
-                pool(name), exact.median_selection(pool(name), B, accumulate=False), target=0
-            ),
-            lambda name, B: sum(two_rounds(name, B, False)[:2], F(0)),
-        ),
-        assumptions=(FIRST_ARM_BEST,),
-    ),
+    "a5-sum": Check(cases=_TWO_ROUNDS, printed=_LOST, corrected=_LOST, assumptions=(FIRST_ARM_BEST,)),
     "a5-doubling": Check(
         cases=_DIVISIBLE,
         printed=(
