@@ -1,6 +1,6 @@
 """Our theorems: values, order, options, limits.
 
-``test_tighter_attacks.py`` and ``test_tighter_exact.py`` attack them by exact enumeration.
+``test_tighter_exact.py`` compares them with exact enumeration.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -11,8 +10,6 @@ from scipy import stats
 
 from exml_sim.datasets.synthetic import draw_rows
 from theory.claims import get
-
-F = Fraction
 
 
 @pytest.fixture(autouse=True)
