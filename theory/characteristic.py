@@ -9,10 +9,10 @@ b the best arm and d the divergence of the arms' family. Lower means are better;
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy import special
 from scipy.optimize import brentq
 
 from theory._inputs import fraction
@@ -22,13 +22,7 @@ Divergence = Callable[[float, float], float]
 
 def bernoulli(p: float, q: float) -> float:
     """Return kl(p, q) of Bernoulli distributions, infinite where q excludes what p allows."""
-    divergence = 0.0
-    for a, b in ((p, q), (1.0 - p, 1.0 - q)):
-        if a > 0.0:
-            if b <= 0.0:
-                return math.inf
-            divergence += a * math.log(a / b)
-    return divergence
+    return float(special.rel_entr(p, q) + special.rel_entr(1.0 - p, 1.0 - q))
 
 
 def gaussian(sd: float) -> Divergence:
