@@ -6,8 +6,19 @@ from fractions import Fraction
 
 import pytest
 
-from simulations.falsify._spaces import Numbers, PoolInstance, PoolSpace, axis, box
-from simulations.falsify._target import LOG_ZERO, Measured, Target, format_log, judge_measured, unmet
+from simulations.falsify._target import (
+    LOG_ZERO,
+    Measured,
+    Numbers,
+    PoolInstance,
+    PoolSpace,
+    Target,
+    axis,
+    box,
+    format_log,
+    judge_measured,
+    unmet,
+)
 from simulations.falsify.search import MAX_CONFIRMATIONS, Limits, confirm, derive_seeds, search
 from simulations.falsify.targets import all_targets, get
 from simulations.falsify.targets._selection import UNIFORM, UNIFORM_FAILURE, _by, build_target, run_failures
