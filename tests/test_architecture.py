@@ -47,8 +47,8 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 SHARED = (
     ("_cache", "_pool_bounds", "testing", "bench"),
     ("_rare_failures",),
-    ("_certification",),
-    ("panels", "certificates"),
+    ("certificates",),
+    ("panels",),
     ("_needed_budget", "budget_vs_failure", "figures"),
     ("report", "compare"),
     ("falsify", "verification", "reproduction"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from exml_sim.engine._fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations._certification import Certificate
+from simulations.certificates import Certificate
 from simulations.figures.allocation import average_rounds
 from simulations.panels import (
     ALPHA,
