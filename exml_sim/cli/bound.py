@@ -138,8 +138,8 @@ def _bound_study(file: Path, budget: int, certify: bool) -> list[Row]:
     """Evaluate the bounds of every pool and strategy of a study."""
     from exml_sim.engine import Budgets
     from exml_sim.engine.study import Study
-    from simulations._certification import bound_cell
     from simulations._pool_bounds import bounds_of, match_classical
+    from simulations.certificates import bound_cell
     from theory import BoundValue
 
     study = replace(Study.from_toml(file), budgets=Budgets(absolute=(str(budget),)))

@@ -189,7 +189,7 @@ def _plan_simulation(
     from exml_sim.engine.study import Study
     from simulations import _needed_budget as needed_budget
     from simulations import budget_vs_failure
-    from simulations._certification import RARE
+    from simulations.certificates import RARE
     from simulations.panels import find_needs, make_panels
 
     trials, seed, n_jobs, progress, certificates = how
@@ -240,7 +240,7 @@ def _certify(
 ) -> dict[str, Any]:
     """Certify the budget of a panel by simulation, and write the certificate."""
     from exml_sim._internal.progress import Line
-    from simulations._certification import search_budget
+    from simulations.certificates import search_budget
 
     _, _, n_jobs, progress, folder = how
     cell = next(cell for cell in study.cells() if cell.labels == (panel.pool, panel.score, panel.strategy))
@@ -264,7 +264,7 @@ def _certify(
 
 def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     """Write one table per pool, and below it launch budgets and reasons."""
-    from simulations._certification import ALPHA
+    from simulations.certificates import ALPHA
     from simulations.panels import CONFIDENCE
 
     parts = []

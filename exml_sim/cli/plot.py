@@ -86,7 +86,7 @@ def command(
     """Draw the results in STORE: all strategies on one axes, with the bounds that apply, and the data as CSV.
 
     Figures: failure_rate, regret, facets (all pools), profiles (ranks over pools), allocation (pulls per round),
-    money_vs_confidence, slack_decomposition.
+    slack_decomposition.
 
     Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 

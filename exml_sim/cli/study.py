@@ -292,7 +292,7 @@ def _write_results(
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
     from exml_sim._internal.threads import one_thread
-    from simulations._certification import read_certificates
+    from simulations.certificates import read_certificates
     from simulations.panels import drop_bounds, keep_values, make_panels
 
     panels = make_panels(result, read_certificates(out))

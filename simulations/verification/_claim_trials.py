@@ -55,7 +55,7 @@ def source_digest() -> str:
         home = Path(package.__path__[0])
         for file in sorted(home.rglob("*.py")):
             part = file.relative_to(home).as_posix()
-            if package is simulations and not part.startswith(("verification/", "_cache", "_finite_support")):
+            if package is simulations and not part.startswith(("verification/", "_cache", "_pool_bounds")):
                 continue
             if not part.startswith(("cli/", "verification/_report")):
                 digest.update(part.encode() + b"\0" + file.read_bytes() + b"\0")

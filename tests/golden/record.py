@@ -37,7 +37,6 @@ from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
 from exml_sim.strategies import STRATEGIES
-from simulations.falsify import counterexamples as finds
 from tests.golden.values import (
     collect_numbers,
     describe_machine,
@@ -56,8 +55,7 @@ from theory.population import PopulationModel
 from theory.population import required_budget as required_population_budget
 
 HERE = Path(__file__).parent
-COUNTEREXAMPLE_FOLDER = HERE.parent / "counterexamples"
-JSON_FILES = ("trials", "ledgers", "budgets", "solutions", "verdicts", "counterexamples", "purchases", "outputs")
+JSON_FILES = ("trials", "ledgers", "budgets", "solutions", "verdicts", "purchases", "outputs")
 BOUNDS_FILE = HERE / "bounds.npz"
 
 # --- 1. trials ------------------------------------------------------------------------------------------------------
@@ -484,18 +482,6 @@ def _side(value: Any) -> Any:
     return round_floats([float(value.mid() if hasattr(value, "mid") else value)])[0]
 
 
-COUNTEREXAMPLES = tuple(file.stem for file in sorted(COUNTEREXAMPLE_FOLDER.glob("*.toml")))
-SLOW_COUNTEREXAMPLES = ("me-fails-more--trials",)
-
-
-def replay_counterexample(name: str) -> dict[str, Any]:
-    """Replay one stored counterexample."""
-    with one_thread():
-        done = finds.replay(finds.read(COUNTEREXAMPLE_FOLDER / f"{name}.toml"))
-    sides = round_floats([done.measured.log_observed, done.measured.log_bound])
-    return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.reproduced)}
-
-
 # --- 6. purchases ---------------------------------------------------------------------------------------------------
 
 
@@ -660,7 +646,6 @@ def write_all() -> None:
         "budgets": record_budgets(),
         "solutions": record_solutions(),
         "verdicts": record_verdicts(),
-        "counterexamples": {name: replay_counterexample(name) for name in COUNTEREXAMPLES},
         "purchases": {f"table {seed}": record_purchase(seed) for seed in TABLES},
         "outputs": {name: record_output(name) for name in COMMANDS},
         "machine": describe_machine(),
