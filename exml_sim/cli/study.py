@@ -271,8 +271,7 @@ def _run(
     timeout: float | None,
 ) -> StudyResult:
     from exml_sim.engine._files import OtherStudyError
-    from exml_sim.engine.cluster import dask_workers
-    from exml_sim.engine.runner import run
+    from exml_sim.engine.runner import dask_workers, run
     from simulations._pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):

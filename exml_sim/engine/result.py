@@ -325,24 +325,14 @@ class StudyResult:
 
     def to_pandas(self, *, trials: bool = False) -> pd.DataFrame:
         """Return a data frame with one line per cell, or per trial."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ValueError("to_pandas needs pandas, which is not installed: pip install pandas") from None
+        import pandas as pd
+
         frame = pd.DataFrame(list(self._lines(trials)))
         if "budget" in frame:
             frame["budget"] = [float(exact(value)) for value in frame["budget"]]
         if "spent" in frame:
             frame["spent"] = [float(exact(value)) for value in frame["spent"]]
         return frame
-
-    def to_parquet(self, path: str | Path, *, trials: bool = False) -> None:
-        """Write a Parquet file with one line per cell, or per trial; needs pyarrow."""
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError:
-            raise ValueError("to_parquet needs pyarrow, which is not installed: pip install pyarrow") from None
-        self.to_pandas(trials=trials).to_parquet(path, engine="pyarrow")
 
 
 def excess_lines(result: StudyResult, level: float = 0.95) -> list[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from exml_sim.engine import Store, StoreError, merge, run
-from exml_sim.engine.cluster import dask_workers
+from exml_sim.engine.runner import dask_workers
 from tests.engine.studies import features, known
 
 pytest.importorskip("distributed")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from exml_sim.cli import cli
 from exml_sim.engine import Store, StudyResult, run
-from exml_sim.engine.cluster import dask_workers
+from exml_sim.engine.runner import dask_workers
 from exml_sim.plugins import PluginError
 from simulations import budget_vs_failure
 from tests.engine.studies import features, known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 from collections.abc import Iterator
 from math import comb
@@ -134,33 +133,10 @@ def test_csv(result, tmp_path):
 
 
 def test_pandas(result):
-    pd = pytest.importorskip("pandas")
     frame = result.to_pandas(trials=True)
-    assert isinstance(frame, pd.DataFrame)
     assert len(frame) == 2000
     rates = 1 - frame.groupby("cell")["success"].mean()
     assert rates.tolist() == pytest.approx(result.to_pandas()["failure_rate"].tolist())
-
-
-def test_parquet(result, tmp_path):
-    result.to_parquet(tmp_path / "cells.parquet")
-    import pandas as pd
-
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "cells.parquet"), result.to_pandas())
-
-
-@pytest.mark.parametrize(("package", "method"), [("pyarrow", "to_parquet"), ("pandas", "to_pandas")])
-def test_missing_packages_are_named(result, monkeypatch, package, method):
-    original = builtins.__import__
-
-    def missing(name, *args, **kwargs):
-        if name.split(".")[0] == package:
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ValueError, match=f"needs {package}, which is not installed"):
-        getattr(result, method)(*(["x"] if method == "to_parquet" else []))
 
 
 def test_nothing_run_yet_is_an_empty_summary(tmp_path):
