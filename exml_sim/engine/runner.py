@@ -19,7 +19,6 @@ from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from exml_sim._internal.progress import Progress
 from exml_sim._internal.threads import one_thread
-from exml_sim._internal.validation import check_jobs
+from exml_sim._internal.validation import check_count, check_jobs
 from exml_sim.engine._files import DriverLock, check_place, is_blank
 from exml_sim.engine._specs import Stop
 from exml_sim.engine._trials import Block, run_plain
@@ -223,10 +222,10 @@ def _summarise_failures(failed: Mapping[int, Exception], cells: Sequence[Cell]) 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:
     check_jobs(n_jobs)
-    if block is not None and not (is_whole(block) and block >= 1):
-        raise ValueError(f"block must be a whole number of at least 1, got {block!r}")
+    if block is not None:
+        check_count(block, "block")
     if shard is not None:
-        whole = isinstance(shard, Sequence) and len(shard) == 2 and all(is_whole(number) for number in shard)
+        whole = isinstance(shard, Sequence) and len(shard) == 2 and all(type(number) is int for number in shard)
         if not whole or not 1 <= shard[0] <= shard[1]:
             raise ValueError(f"shard must be two whole numbers (i, n) with 1 <= i <= n, got {shard!r}")
         if study.stop is not None:
@@ -373,11 +372,6 @@ def _missing(stored: Sequence[Range], low: int, high: int) -> list[Range]:
     edges = [low, *(edge for part in stored for edge in part), high]
     gaps = ((max(first, low), min(stop, high)) for first, stop in zip(edges[::2], edges[1::2], strict=True))
     return [(first, stop) for first, stop in gaps if first < stop]
-
-
-def is_whole(value: Any) -> bool:
-    """Whether something is a whole number by type."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _size(ranges: Sequence[Range]) -> int:

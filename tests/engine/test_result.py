@@ -23,13 +23,6 @@ def result() -> StudyResult:
     return run(known(trials=500), n_jobs=2)
 
 
-@pytest.mark.parametrize(("failures", "trials"), [(0, 10), (10, 10), (3, 10), (1, 1000), (500, 10_000)])
-def test_clopper_pearson_is_where_the_tails_are(failures, trials):
-    low, high = clopper_pearson(failures, trials, 0.9)
-    assert low == 0.0 if failures == 0 else binom.sf(failures - 1, trials, low) == pytest.approx(0.05)
-    assert high == 1.0 if failures == trials else binom.cdf(failures, trials, high) == pytest.approx(0.05)
-
-
 def covered(level: float, shrink: float = 1.0) -> tuple[int, int]:
     """How many of 500 intervals from 100 trials each cover the exact failure probability (by enumeration)."""
     exact = float(uniform_selection_probabilities([0.4, 0.5, 0.6], 10)[1:].sum())

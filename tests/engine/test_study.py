@@ -175,21 +175,13 @@ def test_regret_and_success_of_several_selected_arms():
             "gap of family pool must be a number",
         ),
         ({"strategies": [{"name": "uniform_allocation", "top": {"a": 1}}]}, "top must be a number, a text or a list"),
-        ({"trials": 10**30}, "trials must be at most 1000000000000"),
         ({"budgets": {"absolute": [3 * 10**12]}}, "buys 3e.12 pulls, at most 1e.08"),
-        ({"budgets": {"absolute": [10**30]}}, "must be money between 1e-12 and 1e.15"),
     ],
 )
 def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message) as caught:
         known(**change).check()
     assert "\n" not in str(caught.value)
-
-
-def test_a_byte_order_mark_is_skipped(tmp_path):
-    path = tmp_path / "study.toml"
-    path.write_text(known().to_toml(), encoding="utf-8-sig")
-    assert Study.from_toml(path) == known()
 
 
 def test_infeasible_budgets_are_named():
@@ -199,8 +191,6 @@ def test_infeasible_budgets_are_named():
 
 
 def test_toml_that_is_no_study():
-    with pytest.raises(ValueError, match="the TOML is wrong"):
-        Study.from_toml("trials = = 3")
     with pytest.raises(ValueError, match="there is no 'pools'"):
         Study.from_toml("trials = 3")
 

@@ -203,7 +203,7 @@ def test_the_upper_bound_over_the_ball_allows_for_the_rounding_of_its_sum():
 
 def test_bounds_of_two_solvers_are_in_order_where_the_matrix_is_positive_up_to_rounding_alone():
     """A Gram matrix of rank one: the reference's model was 5e-10 below the bound of the fast solver."""
-    for seed in (13, *range(40)):
+    for seed in (13, *range(12)):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(6, 1)), rng.choice([-1, 1], 6)
         with warnings.catch_warnings():

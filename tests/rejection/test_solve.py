@@ -39,15 +39,19 @@ def dual_value(case: Case, solution: Solution, penalty: tuple[float, float]) -> 
 
 
 def exact_norm(gram: np.ndarray, a: np.ndarray) -> float:
-    """Root of a' gram a in exact rational arithmetic."""
-    a = a.astype(float)
-    rows = np.flatnonzero(a)
-    left = [Fraction(float(x)) for x in a[rows]]
+    """Root of a' gram a in exact arithmetic: every float is a whole number of times 2^-1074."""
+    unit = 2**1074
+
+    def whole(values: np.ndarray) -> list[int]:
+        return [
+            above * (unit // below) for above, below in (x.as_integer_ratio() for x in values.astype(float).tolist())
+        ]
+
+    left = whole(a)
     square = sum(
-        (x * sum((Fraction(float(gram[i, j])) * z for j, z in zip(rows, left, strict=True)), Fraction(0)))
-        for i, x in zip(rows, left, strict=True)
+        x * sum(k * z for k, z in zip(whole(row), left, strict=True)) for x, row in zip(left, gram, strict=True)
     )
-    return float(max(square, Fraction(0))) ** 0.5
+    return float(Fraction(max(square, 0), unit**3)) ** 0.5
 
 
 def check_certificate(case: Case, solution: Solution, penalty: tuple[float, float]) -> None:
