@@ -20,7 +20,6 @@ from exml_sim.rejection import (
     RejectionClassifier,
     Solution,
     factorise,
-    memory_needed,
     solve,
     solve_low_rank,
 )
@@ -93,10 +92,6 @@ class TestFactor:
 
     def test_a_quotient_beyond_all_floats_is_a_kernel_value_of_0(self) -> None:
         assert kernels.gaussian([[0.0], [1e9]], gamma=1e-300)[0, 1] == 0.0
-
-    def test_memory_is_known_in_advance(self) -> None:
-        assert memory_needed(100_000, 400, d=10) < 3 * 2**30 < 30 * 2**30 < memory_needed(100_000)
-        assert memory_needed(10_000, 200) >= 8 * 10_000 * 200
 
     @pytest.mark.parametrize(
         ("change", "message"),

@@ -141,11 +141,6 @@ def test_auto_asks_the_reference_where_the_fast_solver_gives_up() -> None:
     assert kept.lower_bound[0] <= kept.objective[0]
 
 
-def test_complex_gram_matrices_are_refused() -> None:
-    with pytest.raises(ValueError, match="the Gram matrix must be real numbers"):
-        solve(np.array([[1, 1j], [-1j, 1]]), [1, -1], 0.2, penalty=(1, 1))
-
-
 def test_normalised_sample_weights_keep_the_bandwidth() -> None:
     X = np.random.default_rng(0).normal(size=(20, 2))
     y = [0, 1] * 10
