@@ -15,7 +15,7 @@ from exml_sim.cli import _options as options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from exml_sim.engine._summaries import CellSummary
+    from exml_sim.engine._statistics import CellSummary
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations.panels import Panel

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from exml_sim._internal.files import replace_file
 from exml_sim._internal.spreadsheets import write_lines
 from exml_sim.bandit.trial import Exploration
-from exml_sim.engine._intervals import Paired, check_level, mean_interval, paired
-from exml_sim.engine._summaries import CellSummary, Moments, summarise
+from exml_sim.engine._statistics import CellSummary, Moments, Paired, check_level, mean_interval, paired, summarise
 from exml_sim.engine._trials import NOISY, TERMS
 from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from exml_sim.engine._intervals import Paired
+from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations._comparison import SLACK_CAUSES, decompose_slack, find_gains, find_power, judge_panels

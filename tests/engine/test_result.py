@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.engine import Study, StudyResult, run
-from exml_sim.engine._intervals import bounded_interval, bounded_sequence, mean_interval, paired
+from exml_sim.engine._statistics import bounded_interval, bounded_sequence, mean_interval, paired
 from exml_sim.engine.modes import mode_of
 from tests.engine.studies import features, known
 

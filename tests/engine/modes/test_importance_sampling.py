@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, t
 
 from exml_sim.engine import Study, run
-from exml_sim.engine._intervals import bounded_interval
+from exml_sim.engine._statistics import bounded_interval
 from exml_sim.engine._trials import outcomes
 from exml_sim.engine.modes import _importance_sampling as rare_module
 from exml_sim.engine.modes import _tilting as tilting
