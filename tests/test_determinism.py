@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exml_sim.engine import Study, StudyResult, run
-from exml_sim.engine._smoke_test import TRIALS
+from exml_sim.engine.runner import SMOKE_TRIALS
 from exml_sim.plugins import PluginError
 
 FILE = """
@@ -137,14 +137,16 @@ def test_seeded_generators_and_imports_are_allowed(text: str, tmp_path: Path) ->
 
 def test_other_answers_in_larger_blocks_are_found(tmp_path: Path) -> None:
     """The smoke test has no such block; the trial that every block runs again alone has another result."""
-    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {TRIALS}: selected = (selected + 1) % 3")
+    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected = (selected + 1) % 3")
     message = refuse(study, tmp_path, "something else alone", block=30)
     assert "trials of other cells are kept" in message
 
 
 def test_other_answers_in_a_share_of_the_trials_are_found_after_enough_blocks(tmp_path: Path) -> None:
     """A quarter of the trials differ in larger blocks: the probability to miss it in 60 blocks is 0.75**60 < 1e-6."""
-    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {TRIALS}: selected[::4] = (selected[::4] + 1) % 3")
+    study = study_of(
+        tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected[::4] = (selected[::4] + 1) % 3"
+    )
     refuse(replace(study, trials=1200), tmp_path, "something else alone", block=20)
 
 

@@ -15,7 +15,7 @@ from exml_sim.cli import _options as options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from exml_sim.engine._summaries import CellSummary
+    from exml_sim.engine._statistics import CellSummary
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations.panels import Panel
@@ -271,8 +271,7 @@ def _run(
     timeout: float | None,
 ) -> StudyResult:
     from exml_sim.engine._files import OtherStudyError
-    from exml_sim.engine.cluster import dask_workers
-    from exml_sim.engine.runner import run
+    from exml_sim.engine.runner import dask_workers, run
     from simulations._pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):

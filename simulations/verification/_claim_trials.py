@@ -22,7 +22,7 @@ import simulations
 import theory
 from exml_sim import engine
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine._intervals import Paired
+from exml_sim.engine._statistics import Paired
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact

@@ -32,7 +32,8 @@ from exml_sim.classifier import AskTell, ExMLClassifier
 from exml_sim.cli import main
 from exml_sim.datasets import make_mfeat, make_synthetic
 from exml_sim.engine import Study, replay, run
-from exml_sim.engine.modes import MODES, mode_of, run_block
+from exml_sim.engine.modes import mode_of, run_block
+from exml_sim.engine.study import MODES
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
