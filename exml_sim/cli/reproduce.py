@@ -58,7 +58,7 @@ DEFAULTS = {
     "--from",
     "source",
     type=click.Path(path_type=Path),
-    help="realdisp: zip, directory or log of UCI REALDISP, or an .npz as exml data realdisp writes it.",
+    help="realdisp: zip, directory or log of UCI REALDISP, or an .npz with y, t and a table per sensor.",
 )
 @click.option(
     "--split",
