@@ -271,7 +271,7 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     for where in dict.fromkeys(row["where"] for row in rows):
         group = [row for row in rows if row["where"] == where]
         parts.append(f"Budget for a probability of at most {delta:g} to miss the best candidate: {where}.\n")
-        parts.append(_write_table(group))
+        parts += _write_table(group)
         for row in group:
             parts += _write_notes(row)
             if "certified" in row:
@@ -291,26 +291,20 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def _write_table(rows: list[dict[str, Any]]) -> str:
-    """Write budgets, strategies down and bounds across, from the sharpest to the paper's, then plug-ins."""
-    import pandas as pd
+def _write_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Write budgets, bounds down from the sharpest to the paper's, strategies across."""
+    from simulations.panels import name_bound
 
-    from simulations.panels import format_factor, name_bound
-    from theory.versions import VERSIONS
-
-    named = list(dict.fromkeys(name for row in rows for name in row["bounds"]))
-    order = [name for name in reversed(VERSIONS) if name in named] + [name for name in named if name not in VERSIONS]
-    table: dict[str, dict[str, str]] = {}
+    columns: dict[str, dict[str, tuple[float | None, float | None]]] = {}
     for row in rows:
-        cells = {"simulation": _format_budget(row["simulation"])} if "simulation" in row else {}
+        column = columns[row["strategy"]] = {}
+        if "simulation" in row:
+            column["simulation"] = (row["simulation"], None)
         if "certified" in row:
-            cells["certified"] = _format_budget(row["certified"]["budget"])
-        for name in order:
-            factor = row.get("factors", {}).get(name)
-            times = "" if factor is None else f" ({format_factor(factor)}x)"
-            cells[name_bound(name)] = _format_budget(row["bounds"].get(name)) + times
-        table[row["strategy"]] = cells
-    return str(pd.DataFrame.from_dict(table, orient="index").to_string(col_space=25))
+            column["certified"] = (row["certified"]["budget"], None)
+        for name in reversed(row["bounds"]):
+            column[name_bound(name)] = (row["bounds"][name], row.get("factors", {}).get(name))
+    return options.tabulate_budgets(columns, "budget")
 
 
 def _write_notes(row: dict[str, Any]) -> list[str]:
@@ -320,10 +314,6 @@ def _write_notes(row: dict[str, Any]) -> list[str]:
     if not row["bounds"]:
         return [f"  no bound for {row['strategy']}: {row['reason']}"] if row.get("reason") else []
     launched = [name for name in reversed(row["bounds"]) if name in row["launch_budget"]]
-    budgets = ", ".join(f"{name_bound(name)} {_format_budget(row['launch_budget'][name])}" for name in launched)
+    budgets = ", ".join(f"{name_bound(name)} {options.write_budget(row['launch_budget'][name])}" for name in launched)
     reasons = [f"  {row['strategy']}: {reason}" for reason in row.get("declined", {}).values()]
     return [f"  launch budgets of {row['strategy']}: {budgets}", *reasons] if launched else reasons
-
-
-def _format_budget(budget: float | None) -> str:
-    return "-" if budget is None else f"{budget:,.0f}"

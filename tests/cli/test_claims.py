@@ -123,14 +123,6 @@ def test_json_has_no_infinities(monkeypatch):
     assert ["right", "inf"] in record[0]["check"]["evidence"]
 
 
-def test_markdown_has_all_claims(few):
-    result = invoke("--markdown")
-    assert result.exit_code == 0
-    assert result.output.startswith("# Registry of claims\n")
-    assert result.output.endswith(".\n")
-    assert invoke("--markdown", "eq-1").exit_code == 2
-
-
 def test_html_lists_every_claim_in_order_and_escapes(monkeypatch):
     result = invoke("--html")
     assert result.exit_code == 0
@@ -146,7 +138,7 @@ def test_html_lists_every_claim_in_order_and_escapes(monkeypatch):
     assert "<b>" not in page
 
 
-@pytest.mark.parametrize("others", [("eq-1",), ("--check",), ("--json",), ("--markdown",)])
+@pytest.mark.parametrize("others", [("eq-1",), ("--check",), ("--json",)])
 def test_html_stands_alone(others):
     assert invoke("--html", *others).exit_code == 2
 
