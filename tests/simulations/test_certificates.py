@@ -360,7 +360,7 @@ def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_
         (["plan", "--out", "x"], "give --certify as well"),
         (
             ["plan", "--certify", "--K", "2", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"],
-            "runs trials on a pool",
+            "--certify does not go with a plan from parameters",
         ),
     ],
 )
