@@ -16,7 +16,7 @@ from exml_sim.bandit.parametric import BernoulliArm
 from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import ALIGNMENTS, Prices
-from exml_sim.testing.checks import first_finding
+from exml_sim.testing import first_finding
 from tests.bandit.losses import LossPool
 
 
