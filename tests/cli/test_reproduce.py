@@ -37,7 +37,7 @@ def test_synthetic_leaves_table_figures_and_verdicts(tmp_path, capsys):
 def test_every_experiment_has_the_c_that_its_page_states():
     """The paper's C for synthetic data and RealDisp, the closest one for the digits."""
     stated = {"synthetic": 1.0, "mfeat": 0.15, "costs": 0.15, "realdisp": 1.0}
-    assert {name: defaults.C for name, defaults in DEFAULTS.items()} == stated
+    assert {name: C for name, (_, _, C) in DEFAULTS.items()} == stated
 
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
