@@ -114,7 +114,7 @@ OUTPUTS = {
         ("plot", "study.sqlite", "--out", "out", "--format", "pdf"),
         ("failure_rate.pdf", "failure_rate.csv"),
     ),
-    "data": (("data", "synthetic", "--out", "out/table.csv", "--force"), ("table.csv",)),
+    "data": (("data", "--out", "out/table.csv", "--force"), ("table.csv",)),
 }
 EXPLORE = (
     *("explore", "table.csv", "--label", "y", "--observed", "x1,x2", "--candidate", "a=a10:1"),
@@ -142,7 +142,7 @@ def test_results_are_not_written_through_links(store: Path, command: str, name: 
 
 def test_explore_and_predict_do_not_write_through_links(study: Path) -> None:
     runner = CliRunner()
-    assert runner.invoke(cli, ["data", "synthetic", "--out", "table.csv"]).exit_code == 0
+    assert runner.invoke(cli, ["data", "--out", "table.csv"]).exit_code == 0
     names = ("ledger.csv", "purchases.csv", "predictions.csv", "report.md", "report.html")
     hidden = [f".{name}.part" for name in (*names, "model.npz")]
     victim = plant_links(study.with_name("out"), *names, "model.npz", *hidden)

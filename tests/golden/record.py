@@ -588,7 +588,6 @@ COLUMNS = ("--label", "y", "--observed", "x0,x1", "--candidate", "c0=c0:1", "--c
 COMMANDS: dict[str, tuple[str, ...]] = {
     "bounds": ("bound", *PROBLEM, "--budget", "16000", "--json"),
     "bounds_gaps": ("bound", *GAPS, "--budget", "9000", "--kernel", "nonnegative", "--json"),
-    "bounds_study": ("bound", "study.toml", "--budget", "448", "--json"),
     "plan": ("plan", "--delta", "0.01", *PROBLEM, "--json"),
     "plan_gaps": ("plan", "--delta", "0.1", *GAPS, "--rows", "fresh", "--json"),
     "plan_study": ("plan", "study.toml", "--delta", "0.2", "--trials", "200", "--n-jobs", "1", "--quiet", "--json"),
@@ -597,9 +596,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "explore": ("explore", "table.csv", *COLUMNS, "--budget", "20%", "--preset", "paper", "--out", "e", "--json"),
     "explore_default": ("explore", "table.csv", *COLUMNS, "--budget", "60", "--out", "f", "--json"),
 }
-SLOW_COMMANDS = ("plan_study", "plan_pilot", "bounds_study", "study", "explore_default")
+SLOW_COMMANDS = ("plan_study", "plan_pilot", "study", "explore_default")
 #: Commands that evaluate bounds of a population, which depend on the earlier ones of the same process.
-OWN_PROCESS = ("plan_study", "bounds_study", "study")
+OWN_PROCESS = ("plan_study", "study")
 
 
 def record_output(name: str) -> list[float]:

@@ -357,9 +357,6 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     code, text, _ = call(capsys, "verify", str(edited))
     assert code == 1
     assert "the certificate says" in text
-    code, text, _ = call(capsys, "bound", study, "--budget", "60", "--certify")
-    assert code == 0
-    assert "certified by simulation with confidence 1 - 1e-09" in text
 
 
 def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_path) -> None:
@@ -380,24 +377,7 @@ def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_
         (["plan", "--out", "x"], "give --certify as well"),
         (
             ["plan", "--certify", "--K", "2", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"],
-            "runs trials on a pool",
-        ),
-        (
-            [
-                "bound",
-                "--certify",
-                "--K",
-                "2",
-                "--theta",
-                "0.1",
-                "--kappa-lambda",
-                "0.5",
-                "--gap",
-                "0.2",
-                "--budget",
-                "9",
-            ],
-            "runs trials on a pool",
+            "--certify does not go with a plan from parameters",
         ),
     ],
 )
