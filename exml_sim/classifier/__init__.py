@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from exml_sim.classifier.acquisition import AskTell
+from exml_sim.classifier._ask_tell import AskTell
 from exml_sim.classifier.estimator import BaseExMLClassifier, TestData
 
 if TYPE_CHECKING:

@@ -18,10 +18,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim._internal.encoding import Encodings, describe_encodings
+from exml_sim._internal.columns import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
-from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Watch, make_ask
+from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
+from exml_sim.classifier._cascade import (
+    Cascade,
+    Columns,
+    Decisions,
+    Layer,
+    Layout,
+    SavedModel,
+    Watch,
+    load,
+    make_ask,
+    save,
+)
 from exml_sim.classifier._growth import (
     Assessment,
     Grower,
@@ -33,20 +45,18 @@ from exml_sim.classifier._growth import (
 )
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
-from exml_sim.classifier._layout import Columns, Layout
-from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
 from exml_sim.classifier._preflight import (
+    PAPER,
+    Parameters,
     check_memory,
     count_blank,
     diagnose_duplicates,
     diagnose_far_purchases,
     diagnose_labels,
     raise_errors,
+    resolve_parameters,
 )
 from exml_sim.classifier._probability_models import encode_groups, group_duplicates, join_groups
-from exml_sim.classifier._saved import SavedModel, load, save
-from exml_sim.classifier._tariff import Tariff
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import PAPER_THETAS
 from exml_sim.classifier.evaluation import Evaluation, cross_validate, evaluate
 from exml_sim.classifier.report import render_report
@@ -130,11 +140,6 @@ class BaseExMLClassifier:
         Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of
         candidates and explores as long as that is worth more than further rows of the best subset
         (`exml_sim.classifier.subset_selection`). With one candidate all money buys its rows.
-    confidence : number in (0, 1), optional
-        Buy until the best candidate is known with this probability (approximate), up to epsilon, or the money ends;
-        then all money buys rows of it. Successive elimination, unless `strategy` names another fixed-confidence one.
-    epsilon : float, default 0
-        Out-of-fold squared errors this close need not be distinguished.
     alignment : {"sample", "budget"}, optional
         How a round's money becomes pulls under unequal costs; "sample" by default.
     objective : {"risk", "risk_per_cost"}, optional
@@ -151,9 +156,9 @@ class BaseExMLClassifier:
     theta : "auto", "tune_on_test" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
         selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
-        `exml_sim.classifier._thresholds`). "tune_on_test": the paper's protocol; the run is repeated for every theta,
-        each with the whole budget, and the best on *test labels* is kept, so `fit` needs ``test_data=``; for comparison
-        with the paper only.
+        `exml_sim.classifier._rejection_model`). "tune_on_test": the paper's protocol; the run is repeated for every
+        theta, each with the whole budget, and the best on *test labels* is kept, so `fit` needs ``test_data=``; for
+        comparison with the paper only.
     thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
         What "auto" and "tune_on_test" choose from.
     initial_theta : "auto" or float, default "auto"
@@ -264,8 +269,6 @@ class BaseExMLClassifier:
         budget: Money | None = None,
         budget_ratio: Money | None = None,
         strategy: Any = "value_of_information_commit",
-        confidence: float | None = None,
-        epsilon: float = 0.0,
         alignment: str | None = None,
         objective: str | None = None,
         max_candidates: int | None = None,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._journal import Journal
-from exml_sim.classifier.acquisition import AskTell, MissingMeasurements, RecordedOracle
+from exml_sim.classifier._ask_tell import AskTell, Journal, MissingMeasurements, RecordedOracle
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from tests.classifier.tasks import Recording, clean, synthetic

@@ -157,7 +157,7 @@ def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
 def test_values_must_be_paid_for(task):
     """The session reads rows through the buyer, which refuses what was not bought."""
     from exml_sim.bandit.ledger import Ledger
-    from exml_sim.classifier._bought_arms import LayerInput
+    from exml_sim.classifier._acquisition import LayerInput
     from simulations.reproduction import _learner as room
 
     result = learner(task, test_labels=True)
