@@ -433,8 +433,6 @@ class AskTell:
         if isinstance(state, bool) or not isinstance(state, Integral):
             raise ValueError(f"random_state must be a whole number, so that the run can be repeated; got {state!r}")
         check_random_state(state)
-        if model.theta == "tune_on_test":
-            raise ValueError('theta="tune_on_test" buys once per theta and needs the truth: it cannot be asked for')
         if not isinstance(costs, Mapping) or not costs:
             raise ValueError(f"costs must name at least one candidate, like {{'ct': 5}}; got {shown(costs)}")
         for name, cost in costs.items():

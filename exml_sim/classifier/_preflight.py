@@ -87,8 +87,8 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
             raise ValueError(f"{name} must be in [0, 1], got {getattr(p, name)}")
     p.thetas = tuple(float(theta) for theta in check_theta(list(p.thetas)))
     is_automatic = isinstance(p.theta, str) and p.theta == "auto"
-    p.theta = _resolve_theta(p.theta, "theta", ("auto", "tune_on_test"))
-    p.initial_theta = _resolve_theta(p.initial_theta, "initial_theta", ("auto",))
+    p.theta = _resolve_theta(p.theta, "theta")
+    p.initial_theta = _resolve_theta(p.initial_theta, "initial_theta")
     p.exploration_theta = float(check_theta(p.exploration_theta if p.theta is None else p.theta))
     if isinstance(p.model, str):
         check_choice(p.model, "model", MODELS)
@@ -112,12 +112,12 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     return p
 
 
-def _resolve_theta(theta: Any, name: str, words: Sequence[str]) -> float | None:
-    """Return a given rejection cost; None if a word says how it is chosen."""
+def _resolve_theta(theta: Any, name: str) -> float | None:
+    """Return a given rejection cost; None if it is chosen."""
     if not isinstance(theta, str):
         return float(check_theta(theta))
-    if theta not in words:
-        raise ValueError(f"{name} must be {', '.join(map(repr, words))} or a number in (0, 1/2), got {theta!r}")
+    if theta != "auto":
+        raise ValueError(f"{name} must be 'auto' or a number in (0, 1/2), got {theta!r}")
     return None
 
 

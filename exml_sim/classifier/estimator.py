@@ -7,7 +7,6 @@ is first used, because importing scikit-learn takes longer than many exploration
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
@@ -38,7 +37,6 @@ from exml_sim.classifier._growth import (
     Assessment,
     Grower,
     Growth,
-    LayerRecord,
     assess,
     check_affordable,
     fit_initial_record,
@@ -68,27 +66,6 @@ if TYPE_CHECKING:
 
 #: Candidate values of rows: an oracle, or arrays by name.
 Values = Oracle | Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TestData:
-    """Test data with the truth, for the paper's protocol: theta is tuned on test data.
-
-    Attributes
-    ----------
-    X
-        Observed features of the test rows.
-    classes
-        True classes: known classes, and the hidden label.
-    oracle
-        Candidate values of the test rows.
-    """
-
-    __test__ = False
-
-    X: ArrayLike
-    classes: ArrayLike
-    oracle: Oracle | Mapping[str, ArrayLike]
 
 
 def _require_fitted(model: Any) -> None:
@@ -137,7 +114,7 @@ class BaseExMLClassifier:
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
     strategy : str or Strategy, default "value_of_information_commit"
-        Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of
+        Strategy of the purchases, by its name or as an object. The default selects a set of
         candidates and explores as long as that is worth more than further rows of the best subset
         (`exml_sim.classifier.subset_selection`). With one candidate all money buys its rows.
     alignment : {"sample", "budget"}, optional
@@ -153,14 +130,12 @@ class BaseExMLClassifier:
     cascade : bool, default True
         Whether rows go through all layers. If not, the last layer decides alone (the paper's "aug"), and every row
         needs the candidate.
-    theta : "auto", "tune_on_test" or float, default "auto"
+    theta : "auto" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
         selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
-        `exml_sim.classifier._rejection_model`). "tune_on_test": the paper's protocol; the run is repeated for every
-        theta, each with the whole budget, and the best on *test labels* is kept, so `fit` needs ``test_data=``; for
-        comparison with the paper only.
+        `exml_sim.classifier._rejection_model`).
     thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
-        What "auto" and "tune_on_test" choose from.
+        What "auto" chooses from.
     initial_theta : "auto" or float, default "auto"
         Rejection cost of the initial model; "auto" is cross-validation for `target`.
     exploration_theta : float, default 0.2
@@ -230,15 +205,13 @@ class BaseExMLClassifier:
     records_ : tuple of LayerRecord
         How every layer came about: rounds with scores, confidence of the selection, choice of theta.
     ledger_ : Ledger
-        Every purchase. With theta="tune_on_test" that of the kept run.
+        Every purchase.
     purchases_ : tuple of Acquisition
         Row by row.
     bought_ : ndarray of bool, shape (K, m)
         Which values were paid for.
     widths_ : dict
         Number of columns of every candidate of which something was bought.
-    tuned_on_test_ : tuple of (theta, accuracy on test labels)
-        Empty except with theta="tune_on_test".
     evaluation_ : Evaluation or None
         Metrics by nested cross-validation next to simpler models (`exml_sim.classifier.evaluation`), computed when
         first asked for; None if theta was given.
@@ -331,7 +304,6 @@ class BaseExMLClassifier:
         y: ArrayLike,
         oracle: Oracle | None = None,
         *,
-        test_data: TestData | None = None,
         groups: ArrayLike | None = None,
         **others: Any,
     ) -> Self:
@@ -346,8 +318,6 @@ class BaseExMLClassifier:
             Observed labels, shape (m,): two or more known classes.
         oracle
             Source of candidate values, with their costs; see `exml_sim.oracle`. None with `candidates`.
-        test_data
-            Test data with the truth, with theta="tune_on_test" only.
         groups
             Group of every row, such as a person with several rows. Out-of-fold predictions keep rows of a group
             together, as they always do with duplicated rows.
@@ -359,11 +329,9 @@ class BaseExMLClassifier:
             raise TypeError(f"fit takes no {next(iter(others))}{hint}")
         # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
         with one_thread("blas"):
-            return self._fit(X, y, oracle, test_data, groups)
+            return self._fit(X, y, oracle, groups)
 
-    def _fit(
-        self, X: Any, y: ArrayLike, oracle: Oracle | None, test_data: TestData | None, groups: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Any, y: ArrayLike, oracle: Oracle | None, groups: ArrayLike | None) -> Self:
         self.layout_ = Layout.of(X, self.candidates)
         rows, oracle = self._find_sources(X, oracle)
         codes = self._encode(y, len(rows))
@@ -371,8 +339,6 @@ class BaseExMLClassifier:
         parameters = self.resolve(n_classes)
         rng = check_random_state(self.random_state)
         check_class_rows(codes, n_classes, parameters)
-        if (self.theta == "tune_on_test") != (test_data is not None):
-            raise ValueError('theta="tune_on_test" and the argument test_data= go together: give both or neither')
         if parameters.uses_rejection:
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
@@ -385,16 +351,12 @@ class BaseExMLClassifier:
         self.assessment_ = _assess_classes(assess(first.choice, parameters), evaluation)
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and parameters.max_stages > 1
-        self.tuned_on_test_: tuple[tuple[float, float], ...] = ()
         self._data_notes = diagnose_duplicates(rows, codes)
         if not self.explored_:
             self._keep(Growth((Layer(first.fitted.model),), (first,)), acquisition)
         else:
             check_affordable(acquisition, parameters)
-            if test_data is None:
-                self._keep(Grower(codes, n_classes, first, acquisition, parameters, rng, apart).run(rows), acquisition)
-            else:
-                self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
+            self._keep(Grower(codes, n_classes, first, acquisition, parameters, rng, apart).run(rows), acquisition)
         self._evaluation: tuple[Evaluation | None] | None = None
         self._codes, self._groups = codes, apart
         return self
@@ -439,30 +401,6 @@ class BaseExMLClassifier:
         self.bought_ = acquisition.bought
         self.widths_, self.encodings_ = acquisition.widths, acquisition.encodings
         self.selected_ = tuple(name for record in growth.records for name in record.candidates)
-
-    def _tune_on_test(
-        self,
-        X: FloatArray,
-        y: IntArray,
-        first: LayerRecord,
-        oracle: Oracle,
-        parameters: Parameters,
-        rng: np.random.Generator,
-        test: TestData,
-    ) -> None:
-        """Run once per theta from the same state of the generator, and keep the best on test labels."""
-        state = rng.bit_generator.state
-        runs = []
-        for theta in parameters.thetas:
-            rng.bit_generator.state = state
-            acquisition = AcquisitionManager(oracle, len(X), self.budget_)
-            changed = parameters.replace(theta=theta, exploration_theta=theta)
-            growth = Grower(y, len(self.classes_), first, acquisition, changed, rng).run(X)
-            self._keep(growth, acquisition)
-            runs.append((theta, self.score(test.X, test.classes, test.oracle), growth, acquisition))
-        best = max(runs, key=lambda run: run[1])
-        self._keep(best[2], best[3])
-        self.tuned_on_test_ = tuple((theta, accuracy) for theta, accuracy, _, _ in runs)
 
     def _encode(self, y: ArrayLike, rows: int) -> IntArray:
         if isinstance(y, list):
