@@ -11,8 +11,8 @@ import numpy as np
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.selection_report import SelectionReport, report_selection
-from exml_sim.bandit.strategy import smallest_budget
 from exml_sim.bandit.trial import Exploration
+from exml_sim.bandit.trial_batch import smallest_budget
 from exml_sim.classifier._bought_arms import LayerInput, OraclePool, OutOfFoldPool, balanced_order
 from exml_sim.classifier._cascade import Layer
 from exml_sim.classifier._layers import FittedLayer, make_layer_fitter, make_scoring_fitter

@@ -13,8 +13,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit._ranking import Scores, group_equal
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker, group_equal
 
 
 class EnumeratedTies(TieBreaker):
