@@ -140,7 +140,9 @@ def test_other_answers_in_larger_blocks_are_found(tmp_path: Path) -> None:
     study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected = (selected + 1) % 3")
     assert "trials of other cells are kept" in refuse(study, tmp_path, "something else alone", block=30)
     # Where a quarter of the trials differ, the probability to miss it in 60 blocks is 0.75**60 < 1e-6.
-    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected[::4] = (selected[::4] + 1) % 3")
+    study = study_of(
+        tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected[::4] = (selected[::4] + 1) % 3"
+    )
     (tmp_path / "out.sqlite").unlink()
     refuse(replace(study, trials=1200), tmp_path, "something else alone", block=20)
     study = study_of(tmp_path, in_call="if batch.ledger.trials < 10: selected = (selected + 1) % 3")
