@@ -84,7 +84,7 @@ def compute_bounds(
 
     Square roots are rounded up, so that both are bounds of the optimum.
     """
-    share, y, K = _rationals(weights), _rationals(y), [_rationals(row) for row in gram]
+    share, labels, K = _rationals(weights), _rationals(y), [_rationals(row) for row in gram]
     u, w, alpha, beta = (_rationals(getattr(solution, name)) for name in ("u", "w", "alpha", "beta"))
     cost = Fraction(theta)
     slope = cost / (1 - 2 * cost)
@@ -93,14 +93,14 @@ def compute_bounds(
         radius = Fraction(form["ball"])
         u, w = ([min(Fraction(1), radius / (_root(_square(K, v)) or radius)) * x for x in v] for v in (u, w))
     h, g = _multiply(K, u), _multiply(K, w)
-    rows = list(zip(share, y, h, g, strict=True))
+    rows = list(zip(share, labels, h, g, strict=True))
     loss = sum(p * max(1 + (g - y * h) / 2, cost - slope * g, Fraction(0)) for p, y, h, g in rows)
     clipped = []
     for p, a, b in zip(share, alpha, beta, strict=True):
         a, b = max(a, Fraction(0)), max(b, Fraction(0))
         clipped.append((a, b) if a + b <= p else (a * p / (a + b), b * p / (a + b)))
     squares = [
-        _square(K, [a * label / 2 for (a, _), label in zip(clipped, y, strict=True)]),
+        _square(K, [a * label / 2 for (a, _), label in zip(clipped, labels, strict=True)]),
         _square(K, [slope * b - a / 2 for a, b in clipped]),
     ]
     gain = sum(a + cost * b for a, b in clipped)
