@@ -79,7 +79,7 @@ def _write_model(path: Path) -> None:
         tables = (rng.normal(size=(4, width)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2)))
         layers.append(Layer(RejectionModel(frame, *tables, 0.3), names))
     layout = Layout.of(rng.normal(size=(4, 2)))
-    extra = {"extra": (ColumnEncoding("extra", "number"),)}
+    extra: dict[str, tuple[ColumnEncoding, ...]] = {"extra": (ColumnEncoding("extra", "number"),)}
     save(SavedModel(Cascade(tuple(layers)), np.array([0, 1]), 2, layout, extra), path)
 
 

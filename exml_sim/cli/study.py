@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exml_sim._internal.files import write_file
+from exml_sim._internal.files import refuse_link, write_file
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
@@ -208,9 +208,12 @@ def _copy_plugins(study: Study, out: Path) -> None:
         if plugin.source is not None:
             write_file(out / f"{plugin.stem}.py", plugin.source)
         elif plugin.group == DATA and Path(plugin.load()).stat().st_size <= MAX_COPY_BYTES:
-            source, copy = Path(plugin.load()), out / plugin.name
+            source, name = Path(plugin.load()), Path(plugin.name)
+            copy = out / name
             # A name like /home/table.csv must not write outside of the folder.
-            if copy.resolve() != source and copy.resolve().is_relative_to(out.resolve()):
+            if copy.resolve() != source and not name.is_absolute() and ".." not in name.parts:
+                for folder in name.parents[:-1]:
+                    refuse_link(out / folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 write_file(copy, source.read_bytes())
 
