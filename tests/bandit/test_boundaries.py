@@ -240,6 +240,7 @@ def test_ties_within_the_resolution_need_both_a_mark_and_a_resolution() -> None:
         assert lowest(marked, 1, np.array(tied)).tolist() == [order[:1]]
         assert ranking(marked, np.array(tied)).tolist() == [order]
     assert lowest(scores(values, resolution=0.5), 2).tolist() == [[2, 1]]
+    assert ranking(scores(values, resolution=0.5)).tolist() == [[2, 1, 0]]
     both = scores([values[0], values[0]], resolution=0.5)
     assert lowest(both, 2, np.array([False, True])).tolist() == [[2, 1], [0, 1]]
 
@@ -247,6 +248,10 @@ def test_ties_within_the_resolution_need_both_a_mark_and_a_resolution() -> None:
 def test_widths_and_replaced_scores() -> None:
     some = Scores(np.array([[1.0, 2.0, INF]]), np.array([[0.5, 1.0, -INF]]), np.array([[1.5, 4.0, INF]]), 0.25, 2.0)
     assert some.width().tolist() == [3.0]
+    both = Scores(
+        some.value.repeat(2, axis=0), np.array([[0.5, 2.0, -INF]] * 2), np.array([[1, 2, INF], [0.5, 2.25, INF]])
+    )
+    assert both.width().tolist() == [0.5, 0.25]
     new = scores([[7.0, 8.0, 9.0]], 1.0)
     mask = np.array([[True, False, True]])
     mixed = some.replaced(mask, new)
