@@ -1,13 +1,12 @@
 """Run the tests of a mutant in a fork of a process that has imported the libraries, but nothing of the project.
 
-One traced run of the tests finds out which lines each test executes and how long it takes. Afterwards a mutant meets
-only the tests that execute its line, the fastest first. Lines of compiled functions and of modules cannot be traced:
-their mutants meet all tests of the module.
+One traced run of the tests finds out which functions each test calls and how long it takes. Afterwards a mutant meets
+only the tests that call its function, the fastest first. Compiled functions and the statements of a module cannot be
+traced: their mutants meet all tests of the module.
 """
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import importlib.abc
 import importlib.util
@@ -20,7 +19,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -77,7 +75,7 @@ def _run_pytest(files: Sequence[str], plugin: object, output: Path) -> int:
 
 
 class _Recorder:
-    """Note the lines of the modules that each test executes, and its processor time."""
+    """Note the functions of the modules that each test calls, and its processor time."""
 
     def __init__(self, root: Path, modules: Sequence[str]) -> None:
         self.watched = {str(root / module): module for module in modules}
@@ -85,14 +83,11 @@ class _Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        lines: dict[str, set[int]] = defaultdict(set)
+        codes: set[CodeType] = set()
 
-        def trace_line(frame: FrameType, event: str, arg: object) -> Any:
-            lines[self.watched[frame.f_code.co_filename]].add(frame.f_lineno)
-            return trace_line
-
-        def trace_call(frame: FrameType, event: str, arg: object) -> Any:
-            return trace_line(frame, event, arg) if frame.f_code.co_filename in self.watched else None
+        def trace_call(frame: FrameType, event: str, arg: object) -> None:
+            if frame.f_code.co_filename in self.watched:
+                codes.add(frame.f_code)
 
         start = time.process_time()
         threading.settrace(trace_call)
@@ -101,24 +96,32 @@ class _Recorder:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             seconds = round(time.process_time() - start, 3)
-            executed = {module: sorted(numbers) for module, numbers in lines.items()}
-            self.tests[item.nodeid] = {"seconds": seconds, "lines": executed}
+            names = {f"{self.watched[code.co_filename]}:{code.co_qualname.split('.<locals>')[0]}" for code in codes}
+            self.tests[item.nodeid] = {"seconds": seconds, "functions": sorted(names)}
 
 
-def record_tests(root: Path, modules: Sequence[str], files: Sequence[str]) -> Tests:
-    """Run test files once and return time and executed lines of every test; known files are read from a cache."""
+def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, reuse: bool = False) -> Tests:
+    """Run test files once and return time and called functions of every test; known files are read from a cache.
+
+    Parameters
+    ----------
+    reuse
+        Read the cache also for files whose modules have changed since.
+    """
     state = hashlib.sha256(b"".join((root / module).read_bytes() for module in modules))
     known: dict[str, Any] = {}
-    missing = []
-    caches = {}
+    missing, caches, digests = [], {}, {}
     for file in files:
+        name = hashlib.sha256(str(root / file).encode()).hexdigest()[:24]
+        caches[file] = Path(tempfile.gettempdir()) / f"mutate-{name}.json"
         digest = state.copy()
-        digest.update(str(root / file).encode() + (root / file).read_bytes())
-        caches[file] = Path(tempfile.gettempdir()) / f"mutate-{digest.hexdigest()[:24]}.json"
-        if caches[file].exists():
-            known.update(json.loads(caches[file].read_text()))
+        digest.update((root / file).read_bytes())
+        digests[file] = digest.hexdigest()
+        cache = json.loads(caches[file].read_text()) if caches[file].exists() else {}
+        if cache and (reuse or cache["digest"] == digests[file]):
+            known.update(cache["tests"])
         else:
             missing.append(file)
     if not missing:
@@ -127,8 +130,6 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str]) -> Te
         result, output = Path(folder) / "tests.json", Path(folder) / "output"
 
         def run() -> int:
-            # Tracing fills the memory with small objects, and a collection inside of a plug-in is an error of its own.
-            gc.disable()
             recorder = _Recorder(root, modules)
             status = _run_pytest(missing, recorder, output)
             result.write_text(json.dumps(recorder.tests))
@@ -139,18 +140,17 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str]) -> Te
         tests = json.loads(result.read_text())
     for file in missing:
         part = {name: test for name, test in tests.items() if name.split("::")[0] == file}
-        caches[file].write_text(json.dumps(part))
+        caches[file].write_text(json.dumps({"digest": digests[file], "tests": part}))
         known.update(part)
     return known
 
 
-def choose_tests(tests: Tests, module: str, line_range: range | None, files: Sequence[str]) -> dict[str, float]:
-    """Return the tests that execute one of these lines (None for all), the fastest first, with their times."""
+def choose_tests(tests: Tests, module: str, function: str | None, files: Sequence[str]) -> dict[str, float]:
+    """Return the tests that call a function (None for all tests), the fastest first, with their times."""
     chosen = {
         name: test["seconds"]
         for name, test in tests.items()
-        if name.split("::")[0] in files
-        and (line_range is None or any(line in line_range for line in test["lines"].get(module, ())))
+        if name.split("::")[0] in files and (function is None or f"{module}:{function}" in test["functions"])
     }
     return dict(sorted(chosen.items(), key=lambda item: item[1]))
 

@@ -158,10 +158,10 @@ def _change(node: ast.expr, place: int) -> bool:
             node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
         case ast.UnaryOp(op=ast.USub()) if place == 0:
             node.op = ast.UAdd()
-        case ast.Call(func=ast.Name(id=name)) if place == 0 and name in _NAMES:
-            node.func.id = _NAMES[name]
-        case ast.Call(func=ast.Attribute(attr=name)) if place == 0 and name in _NAMES:
-            node.func.attr = _NAMES[name]
+        case ast.Call(func=ast.Name() as function) if place == 0 and function.id in _NAMES:
+            function.id = _NAMES[function.id]
+        case ast.Call(func=ast.Attribute() as function) if place == 0 and function.attr in _NAMES:
+            function.attr = _NAMES[function.attr]
         case ast.Constant(value=bool() as value) if place == 0:
             node.value = not value
         case ast.Constant(value=int() | float() as value) if place == 0:
@@ -187,27 +187,21 @@ def choose_mutants(number: int, seed: int, only: str | None = None) -> list[Muta
     return chosen
 
 
-def find_context(source: str, line: int) -> tuple[range | None, tuple[str, ...]]:
-    """Return the lines of the innermost statement at a line, None if they cannot be traced; and affected kernels.
+def find_context(source: str, line: int) -> tuple[str | None, tuple[str, ...]]:
+    """Return the function or method at a line, None if its calls cannot be traced; and the affected kernels.
 
-    The body of a compound statement is no part of it. Compiled functions and statements of a module cannot be traced.
+    Compiled functions cannot be traced, nor can statements of a module, which may affect all kernels.
     """
     tree = ast.parse(source)
-    kernels = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _is_compiled(node)}
-    function, statement = None, None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            # Inner nodes come later.
-            body = getattr(node, "body", None)
-            if isinstance(node, ast.FunctionDef):
-                if node.body[0].lineno <= line:
-                    function = node
-            else:
-                last = body[0].lineno if body else (node.end_lineno or node.lineno) + 1
-                statement = range(node.lineno, max(last, node.lineno + 1))
-    if function is None or statement is None:
-        return None, tuple(sorted(kernels))
-    return (None, (function.name,)) if function.name in kernels else (statement, ())
+    kernels = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _is_compiled(node)}
+    for node in tree.body:
+        for prefix, part in [
+            ("", node),
+            *((f"{node.name}.", part) for part in getattr(node, "body", ()) if isinstance(node, ast.ClassDef)),
+        ]:
+            if isinstance(part, ast.FunctionDef) and part.body[0].lineno <= line <= (part.end_lineno or line):
+                return (None, (part.name,)) if part.name in kernels else (prefix + part.name, ())
+    return None, tuple(sorted(kernels))
 
 
 def _is_compiled(function: ast.FunctionDef) -> bool:
@@ -232,21 +226,23 @@ def list_files(paths: Sequence[str]) -> list[str]:
     return files
 
 
-def run_mutants(mutants: Sequence[Mutant], workers: int, folder: Path) -> Iterator[tuple[Mutant, str, str]]:
+def run_mutants(
+    mutants: Sequence[Mutant], workers: int, folder: Path, *, reuse: bool
+) -> Iterator[tuple[Mutant, str, str]]:
     """Run the tests of every mutant; yield it with "survived", "caught", "loops" or "stuck" and the last test."""
     files = {module: list_files(TARGETS[module]) for module in dict.fromkeys(mutant.module for mutant in mutants)}
     every_file = list(dict.fromkeys(chain.from_iterable(files.values())))
-    tests = _mutation_tests.record_tests(ROOT, list(TARGETS), every_file)
+    tests = _mutation_tests.record_tests(ROOT, list(TARGETS), every_file, reuse=reuse)
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in files}
     waiting = list(enumerate(mutants))[::-1]
     running: dict[int, tuple[int, Mutant, float]] = {}
     while waiting or running:
         while waiting and len(running) < workers:
             number, mutant = waiting.pop()
-            lines, kernels = find_context(sources[mutant.module], mutant.line)
-            chosen = _mutation_tests.choose_tests(tests, mutant.module, lines, files[mutant.module])
+            function, kernels = find_context(sources[mutant.module], mutant.line)
+            chosen = _mutation_tests.choose_tests(tests, mutant.module, function, files[mutant.module])
             if not chosen:
-                yield mutant, "survived", "no test executes this line"
+                yield mutant, "survived", "no test calls this function"
                 continue
             child = _mutation_tests.start_mutant(
                 ROOT, mutant.module, mutant.source, chosen, kernels, folder / f"{number}"
@@ -276,13 +272,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="modules whose path contains this")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--reuse", action="store_true", help="keep what earlier runs recorded about the tests")
     parser.add_argument("--verbose", action="store_true", help="print every mutant")
     options = parser.parse_args()
     mutants, reasons = choose_mutants(options.number, options.seed, options.only), read_equivalent()
-    start, survivors, equivalent, results = time.monotonic(), [], 0, defaultdict(int)
+    start, survivors, equivalent = time.monotonic(), [], 0
+    results: dict[str, int] = defaultdict(int)
     _mutation_tests.import_libraries()
     with tempfile.TemporaryDirectory() as folder:
-        for mutant, result, last in run_mutants(mutants, options.workers, Path(folder)):
+        for mutant, result, last in run_mutants(mutants, options.workers, Path(folder), reuse=options.reuse):
             results[result] += 1
             is_caught = result in ("caught", "loops")
             if options.verbose:
