@@ -30,7 +30,7 @@ from exml_sim._internal.arrays import FloatArray
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
 from exml_sim.engine._specs import Budgets, StrategySpec
 from exml_sim.engine.study import Study
-from simulations._finite_support import atom_pool, ball_score
+from simulations._pool_bounds import atom_pool, ball_score
 from theory import BoundProblem, corrected, paper, tighter
 from theory.claims._instances import POOLS
 from theory.exact import AffinePool

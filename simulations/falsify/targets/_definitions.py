@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from simulations.falsify._spaces import Box, Numbers, axis, box
 from simulations.falsify._target import (
     LARGEST_DELTA,
     LOG_ZERO,
+    Box,
     Measured,
+    Numbers,
     Target,
+    axis,
+    box,
     build_exact_target,
     compare_sides,
     log,
