@@ -108,14 +108,9 @@ LEMMA_1_II = Check(
 )
 
 
-def _boundary(factor: int) -> Any:
-    """Return δ_fail at the smallest n allowed by n > factor·c²r²/Δ²."""
-
-    def bound(K: int, gap: float, theta: float, r: float) -> float:
-        n = launch_row(factor, gap, theta, r)
-        return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
-
-    return bound
+def _boundary(K: int, gap: float, theta: float, r: float) -> float:
+    """Return δ_fail at the smallest n allowed by n > 16·c²r²/Δ²."""
+    return float(paper.delta_fail_uniform(K * launch_row(16, gap, theta, r), K, gap, theta, r))
 
 
 def _informative(K: int, gap: float, theta: float, r: float) -> float:
@@ -289,7 +284,7 @@ CHECKS = {
     ),
     "lemma-1-condition": Check(
         cases=_BOUNDARY_CASES,
-        printed=(lambda **_: 0.0, _boundary(16)),
+        printed=(lambda **_: 0.0, _boundary),
         corrected=(lambda **_: 0.0, _informative),
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
     ),
