@@ -1,4 +1,4 @@
-"""Instances with exact failure probabilities, on which claims are checked.
+"""Instances with exact failure probabilities, on which claims are checked, and rounds of median elimination on them.
 
 Three families carry the counterexamples about constants:
 

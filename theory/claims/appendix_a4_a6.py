@@ -25,7 +25,14 @@ from theory.claims._instances import (
 )
 from theory.claims.appendix_a1 import LEMMA_4, rademacher_term
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.theorem_1 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_check, walk_hoeffding, walk_lemma_3
+from theory.claims.theorem_1 import (
+    RADEMACHER_CASES,
+    WALK_STEP_3,
+    build_walk_check,
+    rademacher,
+    walk_hoeffding,
+    walk_lemma_3,
+)
 from theory.formulas import (
     identification_margin,
     launch_rows,
@@ -291,8 +298,10 @@ CHECKS = {
         corrected=(_score_difference(lambda radius, C: radius), lambda **_: 0),
         assumptions=(THETA, _ON_THE_BALL),
     ),
-    "a4-term-a": walk_check(WALK_HALF, walk_half, _walk_half_corrected, learned=True, share=2),
-    "a4-term-c": walk_check(WALK_HALF, walk_half, lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2), share=2),
+    "a4-term-a": build_walk_check(WALK_HALF, walk_half, _walk_half_corrected, learned=True, share=2),
+    "a4-term-c": build_walk_check(
+        WALK_HALF, walk_half, lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2), share=2
+    ),
     "a4-conditioning": Check(
         cases=_CONDITIONED,
         printed=(_conditional, lambda **k: _selection(**k)[1]),
@@ -346,8 +355,8 @@ CHECKS = {
         mutant=(generalisation_error, _optimism),
         assumptions=(THETA,),
     ),
-    "a6-generalisation": walk_check(WALK_STEP_3, walk_bound(), walk_bound(width=True), learned=True),
-    "a6-index": walk_check(_INDEX, walk_bound(10**4), walk_bound(width=True), learned=True),
+    "a6-generalisation": build_walk_check(WALK_STEP_3, walk_bound(), walk_bound(width=True), learned=True),
+    "a6-index": build_walk_check(_INDEX, walk_bound(10**4), walk_bound(width=True), learned=True),
     "a6-rademacher": Check(
         cases=RADEMACHER_CASES,
         printed=(lambda **k: 2 * rademacher(**k), rademacher_term),

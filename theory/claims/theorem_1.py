@@ -205,7 +205,7 @@ def walk_hoeffding(n: int, theta: float, delta: float) -> float:
     return float(corrected.term_d(n, theta, 1 - 2 * theta, delta))
 
 
-def walk_check(cases: Any, printed: Any, corrected: Any, *, learned: bool = False, share: int = 1) -> Check:
+def build_walk_check(cases: Any, printed: Any, corrected: Any, *, learned: bool = False, share: int = 1) -> Check:
     """Build the check that a deviation of the walk exceeds a bound with probability at most delta / share."""
     return Check(
         cases=cases,
@@ -343,7 +343,7 @@ CHECKS = {
         assumptions=(THETA,),
     ),
     "term-a": LEMMA_3,
-    "a2-step-3": walk_check(WALK_STEP_3, walk_bound(), walk_hoeffding),
+    "a2-step-3": build_walk_check(WALK_STEP_3, walk_bound(), walk_hoeffding),
     "a2-step-4": Check(
         cases=RADEMACHER_CASES,
         printed=(rademacher, lambda m, theta, r: complexity(m, rademacher_constant(theta), r, 1)),
@@ -351,7 +351,7 @@ CHECKS = {
         mutant=(rademacher, lambda m, theta, r: complexity(m, rademacher_constant(theta), r, 0.9)),
         assumptions=(THETA, ONE_ROW_OR_AFFINE),
     ),
-    "term-d": walk_check(WALK_TERM_D, walk_lemma_3, walk_hoeffding),
+    "term-d": build_walk_check(WALK_TERM_D, walk_lemma_3, walk_hoeffding),
     "a2-term-b": LEMMA_1_II,
     "a2-sum": Check(
         cases=_OPENED_CASES, printed=(_parts(3), _opened), mutant=(_parts(2), _opened), assumptions=(THETA, LARGEST_GAP)
