@@ -146,16 +146,9 @@ def _show_rate(value: float) -> str:
 
 
 def _show_counts(failures: int, trials: int) -> str:
-    """Format the counts; see `_verb` for the word that follows them."""
+    """Format the counts."""
     count = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
     return f"{count} in {trials} {'trial' if trials == 1 else 'trials'}"
-
-
-def _verb(stem: str, failures: int) -> str:
-    """Return the verb that goes with `_show_counts`: one failure agrees, two agree."""
-    if failures > 1:
-        return stem
-    return "does" if stem == "do" else f"{stem}s"
 
 
 def _tell_apart(first: float, second: float, digits: int = 6) -> tuple[str, str]:
@@ -375,17 +368,14 @@ def _describe(
     if outcome == "vacuous":
         return f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
     if outcome == "refuted":
-        return (
-            f"{seen} {_verb('refute', failures)} {claimed}: a rate that small produces as many "
-            f"with probability at most {alpha:.0e}."
-        )
+        return f"{seen} refuted {claimed}: a rate that small produces as many with probability at most {alpha:.0e}."
     if outcome == "consistent":
         return (
-            f"{seen} {limit} {_verb('agree', failures)} with {claimed}; a violation by the factor "
+            f"{seen} {limit} agreed with {claimed}; a violation by the factor "
             f"{detectable:.3g} would have been seen with probability 95 %."
         )
     overlooked = _overlooked(trials, bound, detectable, factor)
-    return f"{seen} {limit} {_verb('do', failures)} not decide {claimed}: {overlooked}."
+    return f"{seen} {limit} did not decide {claimed}: {overlooked}."
 
 
 def _overlooked(trials: int, bound: float, detectable: float | None, factor: float) -> str:
