@@ -14,7 +14,7 @@ from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations.compare import Comparison
 from simulations.figures import facets, failure_rate, style
-from simulations.panels import Needs, find_needs, make_panels, name_bound
+from simulations.panels import Needs, find_needs, make_panels
 from simulations.report._findings import judge_panels, write_needs
 from simulations.report._page import make_page
 from simulations.report._render import render
@@ -107,11 +107,6 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     missing = {"population": "the population bound needs data, which this problem does not have"}
     assert uniform["declined"] == missing
     assert median["declined"] == {**missing, "halved": "there is no halved bound for median"}
-    code, out, _ = call(capsys, "plan", *point)
-    header = out.splitlines()[2]
-    places = [header.index(name_bound(name)) for name in ("halved", "tighter", "corrected", "paper")]
-    assert places == sorted(places)
-    assert "there is no halved bound for median" in out
 
 
 def level(B, *, strict=True, log=False, **given):
@@ -138,7 +133,7 @@ def test_a_lower_bound_is_drawn_dotted_once_and_judges_nothing(store, monkeypatc
         assert (line.get_linestyle(), line.get_color()) == (":", "black")
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.3, float(np.nextafter(1.0, 0.0)), 1e-9])
+@pytest.mark.parametrize("delta", [0.05, float(np.nextafter(1.0, 0.0)), pytest.param(1e-9, marks=pytest.mark.long)])
 def test_required_budgets_are_those_of_a_search_without_the_cells(panels, delta) -> None:
     """The cells of the study enclose the answer, and the slow path does not know them."""
     for panel in panels:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from exml_sim.engine import Store, StudyResult, run
+from exml_sim.engine import StudyResult, run
 from simulations.certificates import Attempt, Certificate
 from simulations.figures.profiles import compute_profiles
 from simulations.panels import make_panels
@@ -106,13 +106,6 @@ def test_one_strategy_has_no_ranks_and_one_budget_no_curve() -> None:
     assert "no ranks" in text
     assert "<svg class" not in text
     assert comparison["rates"]["rows"] == [[panel.place, "40", f"{panel.cells[0].failure_rate:.2%}"]]
-
-
-def test_stores_without_results(tmp_path) -> None:
-    study = known()
-    Store.create_or_open(tmp_path / "x.sqlite", study, study.cells()).close()
-    with StudyResult.open(tmp_path / "x.sqlite") as result, pytest.raises(ValueError, match="no results yet"):
-        make_comparison([result])
 
 
 def test_the_caption_says_for_whom_a_lower_bound_holds(results) -> None:

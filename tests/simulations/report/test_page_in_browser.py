@@ -239,16 +239,6 @@ def test_downloads(visit, html, page, tmp_path) -> None:
     assert height > 600
 
 
-def test_another_pool(visit, hostile_html) -> None:
-    tab = visit(hostile_html)
-    assert "OCBA, top two: no bound covers" in tab.locator("#reasons").inner_text()
-    assert tab.locator("#chart .plot .mark").count() == 4
-    tab.locator("#group").select_option(index=1)
-    assert tab.locator("#chart .legend button").count() == 2
-    axis = tab.locator("#chart .plot .axis text").all_text_contents()
-    assert {"50", "100"} <= set(axis)
-
-
 def test_allocation_shows_mean_pulls_by_round(visit, html, page) -> None:
     tab = visit(html)
     data = page["groups"][0]["allocation"]
@@ -275,6 +265,7 @@ def test_print_opens_the_tables_and_hides_the_controls(visit, html) -> None:
     assert len(tab.pdf(format="A4")) > 20_000
 
 
+@pytest.mark.long
 def test_time_to_interactive(browser, pages, tmp_path) -> None:
     """As a ratio to an empty page, so that a busy machine does not matter much."""
     empty = tmp_path / "empty.html"

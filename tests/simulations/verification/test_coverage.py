@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_planted_bets_that_do_not_pay_for_the_mean_are_refuted(monkeypatch: pyte
     """Differences that are too large by 0.9, as on rows that the models have seen: the trials notice."""
     honest = coverage.later_wealth
     monkeypatch.setattr(coverage, "later_wealth", lambda line, edge: honest(line + 0.9, edge))
-    found = [one for one in coverage.collect_evidence(QUICK, _bench()) if one.claim == "C5"]
+    found = [one for one in coverage.collect_evidence(QUICK, SimpleNamespace(seed=0, notify=str)) if one.claim == "C5"]
     assert [one.verdict.outcome for one in found] == ["refuted"]
 
 
@@ -48,14 +49,3 @@ def test_planted_a_bar_of_one_half_excludes_the_best_too_often(monkeypatch: pyte
     monkeypatch.setattr(coverage, "log_wealth", lambda pairs, running: honest(pairs, running=running) + 4.0)
     assert coverage.count_excluded_best((70, 90), 0.2, 200, 0) > 100
     assert selection_report.LARGEST_LOSS == 2.0
-
-
-class _Bench:
-    seed = 0
-
-    def notify(self, words: str) -> None:
-        pass
-
-
-def _bench() -> _Bench:
-    return _Bench()

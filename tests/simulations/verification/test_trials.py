@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from simulations._cache import Cache
-from simulations._pool_bounds import atom_pool, ball_score
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import (
@@ -21,10 +20,10 @@ from simulations.verification._cells import (
     list_tested_claims,
     make_cells,
 )
-from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
+from simulations.verification._claim_trials import RunContext, open_context, run_claim
 from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
 from theory.claims import all_claims, get
-from theory.claims._instances import POOLS, failure_uniform
+from theory.claims._instances import failure_uniform
 from theory.verdicts import judge
 
 QUICK = DEPTHS["quick"]
@@ -43,25 +42,6 @@ def plan_of(claim, statistic=None):
 def test_every_experiment_of_the_registry_is_tested():
     assert {claim.id for claim in all_claims() if claim.experiment is not None} <= set(list_tested_claims())
     assert all(get(claim) for claim in list_tested_claims())
-
-
-def test_a_pool_begins_with_a_best_arm():
-    with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
-        get_pool("best-last")
-
-
-@pytest.mark.parametrize("name", sorted(POOLS.keys() - {"best-last"}))
-def test_pools_have_the_gaps_of_their_pools(name):
-    place = get_pool(name)
-    pool = make_pool(place)
-    assert pool.gaps.tolist() == pytest.approx([float(gap) for gap in place.pool.gaps()], abs=1e-12)
-    assert len(pool.best_arms()) == place.best_count
-
-
-def make_pool(place):
-    from exml_sim.engine import Sampling, build_pool
-
-    return build_pool(atom_pool(place.pool, place.name), ball_score(place.pool), Sampling())
 
 
 def test_cells_are_where_the_guarantee_is_as_wanted():
@@ -162,13 +142,6 @@ def test_recorded_blocks_are_not_run_again(context, monkeypatch):
     assert run_claim(cells, QUICK, context) == first
 
 
-def test_a_study_has_the_budgets_of_its_cells():
-    cells = [cell for cell in make_cells(plan_of("lemma-1-i"), QUICK) if cell.pool == "star-3"]
-    study = make_study(cells, 10, 5)
-    assert {int(study_cell.budget) for study_cell in study.cells()} == {cell.budget for cell in cells}
-    assert study.seed == 5
-
-
 def test_bad_plans_and_pools_are_refused():
     with pytest.raises(ValueError, match="own budgets"):
         ClaimPlan("lemma-4", ("opposed",), ("uniform",), "missed", guarantees.pairwise, search="given")
@@ -176,3 +149,5 @@ def test_bad_plans_and_pools_are_refused():
         get_pool("moon")
     with pytest.raises(ValueError, match="not a best arm"):
         get_pool("star-3#1,0")
+    with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
+        get_pool("best-last")
