@@ -28,7 +28,7 @@ from scipy.special import rel_entr
 import exml_sim
 from exml_sim._internal.files import write_file
 from exml_sim.bandit.parametric import RandomInstancePool
-from exml_sim.bandit.strategy import check_budget
+from exml_sim.bandit.trial_batch import check_budget
 from exml_sim.engine._fields import Choice, read_spec, spec, to_canonical, to_plain, whole
 from exml_sim.engine._specs import Budgets
 from exml_sim.engine._trials import outcomes

@@ -24,7 +24,7 @@ from typing import Any
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.bandit.trial_batch import smallest_budget
 from simulations.falsify._target import Box, Measured, Numbers, Target, axis, box, compare_sides, log, unmet
 from simulations.testing import Assumes, Bound, BoundInstance, get_instances
 from simulations.testing._bound_instances import exact_instance

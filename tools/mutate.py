@@ -36,7 +36,6 @@ TARGETS: Mapping[str, Sequence[str]] = {
     "exml_sim/money.py": ("tests/test_money.py", "tests/bandit/test_ledger.py", "tests/properties/test_strategies.py"),
     "exml_sim/bandit/ledger.py": ("tests/bandit/test_ledger.py", "tests/strategies/test_trial_batch.py"),
     "exml_sim/bandit/_ranking.py": ("tests/bandit/test_ranking.py", "tests/bandit/test_ties.py", *_STRATEGIES),
-    "exml_sim/bandit/_ties.py": ("tests/bandit/test_ties.py", *_STRATEGIES),
     "exml_sim/bandit/_sampling.py": ("tests/bandit/test_sampling.py", "tests/bandit/test_rows.py"),
     "exml_sim/bandit/trial_batch.py": _STRATEGIES,
     **{
@@ -59,7 +58,6 @@ TARGETS: Mapping[str, Sequence[str]] = {
         "tests/theory/test_corrected.py",
         "tests/theory/test_constants.py",
     ),
-    "theory/constants.py": ("tests/theory/test_constants.py",),
     "theory/paper.py": ("tests/theory/test_paper.py", "tests/test_mutants.py"),
     "theory/corrected.py": ("tests/theory/test_corrected.py",),
     "theory/tighter.py": ("tests/theory/test_tighter.py", "tests/theory/test_tighter_exact.py"),

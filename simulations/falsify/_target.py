@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any
 
 from theory import verdicts
-from theory.constants import halving_schedule
 from theory.exact import AffinePool
+from theory.formulas import halving_schedule
 from theory.verdicts import Verdict
 
 F = Fraction

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from scipy import special
 
-from exml_sim.engine._intervals import Paired
+from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures.slack_decomposition import SLACK_CAUSES, decompose_slack

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier._bought_arms import LayerInput, OracleArms, OraclePool
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
+from exml_sim.classifier._bought_arms import OracleArms, OraclePool
 from exml_sim.classifier._growth import buy_more
-from exml_sim.classifier._rejection_model import ModelOptions, apply_rejector, fit_coefficients
-from exml_sim.classifier._thresholds import (
+from exml_sim.classifier._rejection_model import (
     CrossValidatedVotes,
+    ModelOptions,
+    apply_rejector,
     choose_augmented,
     choose_fewest_errors,
     choose_initial,
+    fit_coefficients,
 )
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import INITIAL_THETAS
 from exml_sim.oracle import CallableOracle
 from exml_sim.seeds import Seeds

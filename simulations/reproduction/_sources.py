@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim.datasets.mfeat import CHECKSUMS, VIEWS, checksum, load_mfeat, scale_to_unit
+from exml_sim.datasets.mfeat import VIEWS, checksum, load_mfeat, scale_to_unit
 from exml_sim.datasets.realdisp import ACTIVITIES, RealDisp, blocked_split, load_realdisp, read_realdisp
 from exml_sim.datasets.synthetic import SyntheticRows, candidate_values, draw_rows
 from exml_sim.kernels import squared_distances
@@ -121,7 +121,7 @@ class MfeatSource:
     def identity(self) -> Mapping[str, Any]:
         """Return checksums of the data, and the costs."""
         costs = {name: str(cost) for name, cost in self.costs}
-        return {"data": CHECKSUMS["y"], "training": TRAINING, "divisions": self.divisions, "costs": costs}
+        return {"data": checksum(load_mfeat().y), "training": TRAINING, "divisions": self.divisions, "costs": costs}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +203,7 @@ def observe_labels(classes: IntArray, rng: np.random.Generator) -> IntArray:
 
 
 def read_source(path: Path) -> RealDisp:
-    """Read the user's download (zip, directory or log), or an .npz file as ``exml data realdisp`` writes it.
+    """Read the user's download (zip, directory or log), or an .npz file.
 
     An .npz file has y, t and one table per sensor; tables may have fewer than 13 channels.
     """

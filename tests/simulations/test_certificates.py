@@ -347,9 +347,6 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     code, text, _ = call(capsys, "verify", str(edited))
     assert code == 1
     assert "the certificate says" in text
-    code, text, _ = call(capsys, "bound", study, "--budget", "60", "--certify")
-    assert code == 0
-    assert "certified by simulation with confidence 1 - 1e-09" in text
 
 
 def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_path) -> None:
@@ -368,8 +365,7 @@ def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_
         ("verify missing.json lemma-1-i", "give claims or certificates, not both"),
         ("verify --trust", "go with a certificate"),
         ("plan --out x", "give --certify as well"),
-        ("plan --certify --K 2 --theta 0.1 --kappa-lambda 0.5 --gap 0.2", "runs trials on a pool"),
-        ("bound --certify --K 2 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 9", "runs trials on a pool"),
+        ("plan --certify --K 2 --theta 0.1 --kappa-lambda 0.5 --gap 0.2", "--certify does not go with a plan"),
     ],
 )
 def test_bad_options_are_one_line(capsys, arguments, message) -> None:

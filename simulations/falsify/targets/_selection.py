@@ -34,9 +34,9 @@ from simulations.falsify._target import (
     unmet,
 )
 from theory import BoundProblem, corrected, exact, paper, tighter, verdicts
-from theory.constants import halving_schedule
 from theory.corrected import Rows
 from theory.exact import compositions
+from theory.formulas import halving_schedule
 from theory.paper import Strategy
 from theory.population import Effort, PopulationModel, delta_fail_median, delta_fail_uniform
 from theory.verdicts import Verdict, judge

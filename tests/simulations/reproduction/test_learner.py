@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier, kernels
-from exml_sim.classifier import TestData
 from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
@@ -98,10 +97,10 @@ def test_runs_with_test_labels_are_those_of_the_classifier(data, task):
     fast = learner(task, test_labels=True)
     result = fast.explore(MedianElimination(), Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
-    seen = TestData(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
-    slow = classifier(MedianElimination(), "tune_on_test").fit(train["seen"], y, oracle, test_data=seen)
-    ours = [(run.theta, fast.initial.then(run.behind).accuracy(task)) for run in result]
-    assert ours == list(slow.tuned_on_test_)
+    values = {name: test[name] for name in GROUPS[1:]}
+    for run in result:
+        slow = classifier(MedianElimination(), run.theta).fit(train["seen"], y, oracle)
+        assert fast.initial.then(run.behind).accuracy(task) == slow.score(test["seen"], truth, values)
 
 
 def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
@@ -147,7 +146,7 @@ def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
 def test_values_must_be_paid_for(task):
     """The session reads rows through the buyer, which refuses what was not bought."""
     from exml_sim.bandit.ledger import Ledger
-    from exml_sim.classifier._bought_arms import LayerInput
+    from exml_sim.classifier._acquisition import LayerInput
     from simulations.reproduction import _learner as room
 
     result = learner(task, test_labels=True)
