@@ -86,7 +86,6 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     assert budgets[0] == point.informative("halved", "uniform")
     values = [sample[1] for sample in curve["points"]]
     np.testing.assert_array_equal(values, point.bound("halved", "uniform", budgets))
-    assert values[-1] < chart["y"]["ends"][0] < values[0]
     assert page["needs"]["columns"] == ["simulation", "bounds"], "not all strategies have all bounds"
     row = page["needs"]["rows"][0]["cells"][1]
     assert f"half of ours {point.required('halved', 'uniform', page['target']):,}" in row

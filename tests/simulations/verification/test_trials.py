@@ -21,7 +21,7 @@ from simulations.verification._cells import (
     make_cells,
 )
 from simulations.verification._claim_trials import RunContext, open_context, run_claim
-from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
+from simulations.verification._guarantees import READINGS, Case, Guarantee, get_pool
 from theory.claims import all_claims, get
 from theory.claims._instances import failure_uniform
 from theory.verdicts import judge
@@ -47,7 +47,7 @@ def test_every_experiment_of_the_registry_is_tested():
 def test_cells_are_where_the_guarantee_is_as_wanted():
     cells = make_cells(plan_of("lemma-1-i"), QUICK)
     for cell in cells:
-        below = failure_probability(cell.reading, get_pool(cell.pool), cell.strategy, cell.budget - 1)
+        below = Case(cell.reading, get_pool(cell.pool), cell.strategy, cell.budget - 1, 0.5).failure_probability
         assert cell.bound <= max(QUICK.targets)
         assert any(not below <= target and cell.bound <= target for target in QUICK.targets)
     assert {cell.reading for cell in cells} == set(READINGS)
