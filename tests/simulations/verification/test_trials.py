@@ -117,7 +117,7 @@ def test_planted_errors_are_refuted(context, claim, statistic, guarantee):
 
 
 def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
-    plan = dataclasses.replace(plan_of("lemma-1-i"), search="given", budgets=(8,), readings=("paper",))
+    plan = dataclasses.replace(plan_of("lemma-1-i"), budgets=(8,), readings=("paper",))
     cells = make_cells(plan, QUICK)
     found = run_claim(cells, QUICK, context)
     assert {one.verdict.outcome for one in found} == {"vacuous"}
@@ -126,7 +126,7 @@ def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
 
 def test_counts_do_not_depend_on_workers_or_blocks(context, monkeypatch):
     plan = ClaimPlan("lemma-1-ii", ("star-3",), ("uniform",), "selection regret", lambda case: Guarantee(0.5, 0.1))
-    plan = dataclasses.replace(plan, search="given", budgets=(24,), readings=("tighter",))
+    plan = dataclasses.replace(plan, budgets=(24,), readings=("tighter",))
     cells = make_cells(plan, QUICK)
     plain = [one.verdict.failures for one in run_claim(cells, QUICK, context)]
     monkeypatch.setattr(trials, "CHUNK", 170)
@@ -143,8 +143,6 @@ def test_recorded_blocks_are_not_run_again(context, monkeypatch):
 
 
 def test_bad_plans_and_pools_are_refused():
-    with pytest.raises(ValueError, match="own budgets"):
-        ClaimPlan("lemma-4", ("opposed",), ("uniform",), "missed", guarantees.pairwise, search="given")
     with pytest.raises(ValueError, match="there is no pool"):
         get_pool("moon")
     with pytest.raises(ValueError, match="not a best arm"):
