@@ -24,14 +24,6 @@ def panels():
         return make_panels(result)
 
 
-def test_every_cell_is_there_and_does_not_depend_on_threads(panels) -> None:
-    assert [(p.strategy, [int(c.budget) for c in p.cells]) for p in panels] == [
-        (name, list(SMALL)) for name in study.STRATEGIES
-    ]
-    with run(study.make_study(400, budgets=SMALL), n_jobs=1, progress=False) as result:
-        assert make_panels(result) == panels
-
-
 def test_required_budgets_are_the_smallest(panels) -> None:
     for panel in panels:
         needs = find_needs(panel)

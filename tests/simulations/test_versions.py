@@ -13,7 +13,7 @@ import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations.compare import Comparison
-from simulations.figures import facets, failure_rate, style
+from simulations.figures import facets, failure_rate
 from simulations.panels import Needs, find_needs, make_panels
 from simulations.report._findings import judge_panels, write_needs
 from simulations.report._page import make_page
@@ -61,16 +61,6 @@ def test_panels_sentence_table_and_judge_panels(panels) -> None:
     assert f"half of ours {asked['halved']:,} (" in told
     assert Comparison(panels).to_frame()["bound_halved"][1] == uniform.bound_at("halved", cell)
     assert {name for _, _, name, _ in judge_panels(panels)} == set(VERSIONS)
-
-
-def test_figure(panels) -> None:
-    picture = failure_rate.figure(panels, "x")
-    legend = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert "half of ours" in legend
-    (curve,) = [line for line in picture.axes[0].lines if line.get_label() == "half of ours"]
-    assert np.allclose(curve.get_ydata(), panels[0].problem.bound("halved", "uniform", curve.get_xdata()))
-    assert curve.get_color() not in style.COLOURS.values()
-    assert not [line for line in picture.axes[1].lines if line.get_label() == "half of ours"]
 
 
 def test_report_gets_points_of_the_curve(store, halved_version) -> None:

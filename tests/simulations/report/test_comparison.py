@@ -9,10 +9,9 @@ import pytest
 
 from exml_sim.engine import StudyResult, run
 from simulations.certificates import Attempt, Certificate
-from simulations.figures.profiles import compute_profiles
 from simulations.panels import make_panels
 from simulations.report import _page
-from simulations.report._comparison import _collect_panels, make_comparison, render_comparison
+from simulations.report._comparison import make_comparison, render_comparison
 from simulations.report._render import render
 from tests.engine.studies import known
 
@@ -49,17 +48,6 @@ def test_pools_of_several_studies_are_told_apart_and_colours_are_common(results)
     text = render_comparison(comparison)
     assert text.count('<svg class="chart"') == 3
     assert len(comparison["cells"]) == sum(len(panel.cells) for result in results for panel in make_panels(result))
-
-
-def test_ranks_are_those_of_the_profiles(results) -> None:
-    comparison = make_comparison(results)
-    summary = compute_profiles(_collect_panels(results))
-    assert comparison["ranks"]["rows"][0][1] == f"{summary['ranks'].min():.2f}"
-    assert comparison["headline"][0].startswith(comparison["ranks"]["rows"][0][0].capitalize())
-    for series in comparison["ranks"]["chart"]["series"]:
-        shares = [point[1] for point in series["points"]]
-        assert shares == sorted(shares)
-        assert shares[-1] <= 1
 
 
 def test_studies_with_other_strategies_are_ranked_by_those_they_share(results) -> None:

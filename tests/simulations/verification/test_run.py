@@ -170,12 +170,3 @@ def test_theorems_that_trials_did_not_decide_say_so():
     vacuous = tuple(dataclasses.replace(cell, verdict=judge(0, 9, 2.0)) for cell in found.results[0].evidence)
     nothing = dataclasses.replace(found.results[0], evidence=vacuous)
     assert "no guarantee in any cell of trials" in report.summarise_evidence(nothing)
-
-
-def test_an_undecided_claim_has_no_slack_and_one_that_is_decided_has():
-    short = results(("lemma-3",), dataclasses.replace(SMALL, most=20)).results[0]
-    assert report.summarise_verdict(short) == "holds on 20 instances, not decided by trials"
-    assert report.compute_least_slack(short) is None
-    long = results(("lemma-3",)).results[0]
-    assert report.summarise_verdict(long) == "holds"
-    assert report.compute_least_slack(long) is not None
