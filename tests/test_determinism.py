@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from exml_sim._internal.determinism import DeterminismGuard
 from exml_sim.engine import Study, StudyResult, run
 from exml_sim.engine.runner import SMOKE_TRIALS
 from exml_sim.plugins import PluginError
@@ -163,3 +166,21 @@ def test_strategies_of_this_package_are_not_watched(monkeypatch: pytest.MonkeyPa
     study = Study.from_table(BASE | {"strategies": ["top_two"], "pools": pools, "bounds": []})
     with run(study, n_jobs=1, progress=False) as result:
         assert result.complete
+
+
+def test_a_clock_of_the_garbage_collector_is_not_the_plug_ins() -> None:
+    """Hypothesis and profilers measure collections, which begin wherever memory is asked for."""
+    # A callback has globals of its own; this one only differs from hypothesis in its name.
+    space: dict[str, Any] = {"__name__": "some_profiler", "time": time}
+    exec("def measure(phase, info):\n    time.perf_counter()", space)
+    gc.callbacks.append(space["measure"])
+    try:
+        with DeterminismGuard([test_a_clock_of_the_garbage_collector_is_not_the_plug_ins]) as guard:
+            gc.collect()
+        assert guard.violation == ""
+        with DeterminismGuard([test_a_clock_of_the_garbage_collector_is_not_the_plug_ins]) as guard:
+            space["measure"]("start", {})
+            time.perf_counter()
+        assert guard.violation == "called time.perf_counter"
+    finally:
+        gc.callbacks.remove(space["measure"])
