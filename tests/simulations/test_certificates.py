@@ -332,8 +332,6 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     code, text, _ = call(capsys, "verify", row["file"])
     assert code == 0
     assert row["sentence"] in text
-    code, text, _ = call(capsys, "plan", study, "--certify", "--out", out, "--quiet", "--trials", "200")
-    assert "so the budget can be below the simulated one; factors divide by it" in text
     certificate = Certificate.from_json(Path(row["file"]).read_text(encoding="utf-8"))
     edited = tmp_path / "edited.json"
     edited.write_text(replace(certificate, delta=0.01).to_json())

@@ -65,8 +65,8 @@ def test_panels_sentence_table_and_judge_panels(panels) -> None:
 
 def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     with StudyResult.open(store) as result:
-        page = make_page(result)
-        point = make_panels(result)[0].problem
+        panels = make_panels(result)
+        page, point = make_page(result, panels=panels), panels[0].problem
     json.dumps(page, allow_nan=False)
     chart = page["groups"][0]["chart"]
     dash = chart["dashes"].index("half of ours")
@@ -107,7 +107,8 @@ def test_a_lower_bound_is_drawn_dotted_once_and_judges_nothing(store, monkeypatc
     entry = Version("level", {"uniform": level, "median": level}, VERSIONS["paper"].arguments, kind="lower")
     monkeypatch.setitem(VERSIONS, "level", entry)
     with StudyResult.open(store) as result:
-        panels, page = make_panels(result), make_page(result)
+        panels = make_panels(result)
+        page = make_page(result, panels=panels)
     assert "level" not in {name for _, _, name, _ in judge_panels(panels)} | find_needs(panels[0]).bounds.keys()
     chart = page["groups"][0]["chart"]
     dash = chart["styles"].index("lower")
