@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure
@@ -85,3 +87,35 @@ def test_several_pools_are_named(panels) -> None:
     other = replace(panels[0], pool="another pool")
     titles = [ax.get_title() for ax in failure_rate.figure([panels[0], other], "x").axes]
     assert "another pool" in titles[1]
+
+
+def nudged(picture: Figure) -> Figure:
+    """The same picture in a process whose layout comes out differently in the last bit."""
+    engine = picture.get_layout_engine()
+    assert engine is not None
+    place = engine.execute
+
+    def execute(fig: Figure) -> None:
+        place(fig)
+        for axes in fig.axes:
+            axes.set_position([np.nextafter(length, 1.0) for length in axes.get_position().bounds])
+
+    engine.execute = execute  # type: ignore[method-assign]
+    return picture
+
+
+def draw() -> Figure:
+    """Draw a picture with a layout to solve."""
+    with style.context():
+        picture = style.blank(6, 3)
+        for axes in picture.subplots(1, 3, width_ratios=(4, 3, 2)):
+            axes.plot([1, 2], [3, 5], "o-", label="a")
+            axes.set_title("a title")
+        picture.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
+    return picture
+
+
+def test_the_same_picture_gives_the_same_bytes_whatever_the_last_bit_of_its_layout(tmp_path: Path) -> None:
+    first = style.save(draw(), tmp_path / "first")
+    second = style.save(nudged(draw()), tmp_path / "second")
+    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]

@@ -14,8 +14,10 @@ from simulations.verification._cells import (
     DEPTHS,
     FACTOR,
     PLANS,
+    CellEvidence,
     ClaimCell,
     ClaimPlan,
+    count_distinct,
     count_needed_trials,
     list_tested_claims,
     make_cells,
@@ -24,7 +26,7 @@ from simulations.verification._claim_trials import RunContext, open_context, run
 from simulations.verification._guarantees import READINGS, Case, Guarantee, get_pool
 from theory.claims import all_claims, get
 from theory.claims._instances import failure_uniform
-from theory.verdicts import judge
+from theory.verdicts import judge, vacuous
 
 QUICK = DEPTHS["quick"]
 
@@ -149,3 +151,41 @@ def test_bad_plans_and_pools_are_refused():
         get_pool("star-3#1,0")
     with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
         get_pool("best-last")
+
+
+# --- evidence is counted once, however many claims use it ------------------------------------------------------------
+
+
+def cell(failures=0, trials=2000, bound=0.3, **changes):
+    common = {"claim": "lemma-3", "reading": "corrected", "pool": "opposed", "strategy": "uniform", "budget": 40}
+    verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alpha=1e-7, factor=2.0)
+    return CellEvidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
+
+
+def test_the_same_question_of_the_same_trials_counts_once():
+    cells = [cell(), cell(claim="term-d", reading="paper"), cell(limit=0.1), cell(bound=0.2), cell(budget=48)]
+    once = count_distinct(cells)
+    assert (once.cells, once.informative, once.decided) == (4, 4, 4)
+    # Three questions are about the trials of budget 40, one about those of budget 48.
+    assert once.trials == 4_000
+
+
+def test_promises_that_differ_by_rounding_are_one_question():
+    assert count_distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-14))]).cells == 1
+    assert count_distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-6))]).cells == 2
+
+
+def test_of_shared_trials_the_larger_number_counts_and_pairs_are_runs_of_two_strategies():
+    assert count_distinct([cell(trials=1500), cell(trials=2000, bound=0.2)]).trials == 2_000
+    pair = cell(method="paired", strategy="uniform against median-accumulated", extra={"trials": 700})
+    assert count_distinct([pair]).trials == 1_400
+    assert count_distinct([pair, cell(trials=2000)]).trials == 2_700
+
+
+def test_vacuous_and_undecided_cells_do_not_count_as_decided():
+    empty = cell(bound=1.5, verdict=vacuous("Says nothing.", bound=1.5))
+    short = cell(trials=3)
+    count = count_distinct([empty, short, cell(bound=0.2)])
+    assert (count.cells, count.informative, count.decided) == (3, 2, 1)
+    assert count.share == 0.5
+    assert count_distinct([]).share == 1.0
