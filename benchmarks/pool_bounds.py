@@ -25,9 +25,9 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets.graded import largest_ball
 from exml_sim.engine import Budgets, Score, StrategySpec, Study, SyntheticPool, run
 from exml_sim.engine.pools import DatasetPool
-from simulations._certification import search_budget
 from simulations._pool_bounds import known_pool
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
+from simulations.certificates import search_budget
 from theory.budgets import required_budget as by_gaps
 from theory.population import Effort, PopulationModel, Strategy, large_deviation_rate, required_budget, uniform_at
 from theory.population import delta_fail_uniform as delta_fail

@@ -554,6 +554,7 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
     target = Path(out)
     if not stores:
         raise StoreError("merge needs at least one store, got none")
+    check_place(target)
     _check_free(target)
     with ExitStack() as opened:
         parts = [opened.enter_context(Store.read(path)) for path in stores]
@@ -564,7 +565,6 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
                     "studies; nothing was merged"
                 )
             other.check_plugins(parts[0].plugins, "nothing was merged")
-        check_place(target)
         lock = DriverLock(target)
         opened.callback(lock.release)
         _check_free(target)

@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
-from exml_sim.bandit._ranking import Scores, group_equal
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker, group_equal
 from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.engine.modes._outcomes import list_orders

@@ -369,10 +369,16 @@ def test_a_killed_run_is_read_in_a_folder_that_may_not_be_written(tmp_path, monk
 
 
 def test_two_names_of_one_store_have_one_lock(tmp_path):
-    study, path, link = known(), tmp_path / "study.sqlite", tmp_path / "other.sqlite"
+    """The second name leads through a link to the folder; a link to the store itself is refused."""
+    study, path, folder = known(), tmp_path / "study.sqlite", tmp_path / "folder"
+    folder.symlink_to(tmp_path)
+    link = tmp_path / "link.sqlite"
     link.symlink_to(path)
-    with Store.create_or_open(path, study, study.cells()), pytest.raises(StoreError, match="another run is writing"):
-        Store.create_or_open(link, study, study.cells())
+    with Store.create_or_open(path, study, study.cells()):
+        with pytest.raises(StoreError, match="another run is writing"):
+            Store.create_or_open(folder / "study.sqlite", study, study.cells())
+        with pytest.raises(ValueError, match="is a symbolic link"):
+            Store.create_or_open(link, study, study.cells())
 
 
 def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):

@@ -22,14 +22,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
-from exml_sim.bandit._ranking import Scores
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION, Certified
-from exml_sim.bandit.strategy import Strategy
-from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment
+from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment, Strategy
 from exml_sim.engine._trials import OutcomeDistribution, outcomes
 from exml_sim.engine.modes._outcomes import EnumeratedTies, drawn, least_states, symmetric_classes
 from exml_sim.engine.study import Cell, Study

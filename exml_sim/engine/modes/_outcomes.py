@@ -19,8 +19,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit._ranking import Scores, group_equal
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker, group_equal
 
 #: Entries of kernel matrices closer than this share of the largest are equal: rounding of one formula.
 TOLERANCE = 1e-12
