@@ -97,7 +97,9 @@ def _read_model(path: Path) -> str:
 def _write_rows(path: Path) -> None:
     rng = np.random.default_rng(2)
     views = {name: rng.normal(size=(3, len(CHANNELS))) for name in SENSORS[:2]}
-    np.savez_compressed(path, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
+    # To a file: numpy would add .npz to a name.
+    with path.open("wb") as file:
+        np.savez_compressed(file, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
 
 
 def _read_rows(path: Path) -> Any:
