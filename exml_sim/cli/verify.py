@@ -108,6 +108,8 @@ def _replay(files: list[Path], plugins: tuple[Path, ...], trust: bool, n_jobs: i
     for file in files:
         try:
             certificate = Certificate.from_json(file.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise ValueError(f"{file}: not a certificate of exml-sim: the file is not text in UTF-8") from None
         except OSError as error:
             raise ValueError(f"{file} cannot be read: {error.strerror}") from None
         except ValueError as error:
