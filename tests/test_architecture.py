@@ -45,11 +45,10 @@ COMPARE = re.compile(r"exml_sim/bandit/pool\.py:\d+ imports simulations\.compare
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
-    ("_cache", "_finite_support", "_pool_bounds", "testing", "bench"),
+    ("_cache", "_pool_bounds", "testing", "bench"),
     ("_rare_failures",),
-    ("_certification",),
-    ("panels", "certificates"),
-    ("_comparison",),
+    ("certificates",),
+    ("panels",),
     ("_needed_budget", "budget_vs_failure", "figures"),
     ("report", "compare"),
     ("falsify", "verification", "reproduction"),

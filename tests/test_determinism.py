@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from exml_sim._internal.determinism import DeterminismGuard
 from exml_sim.engine import Study, StudyResult, run
-from exml_sim.engine._smoke_test import TRIALS
+from exml_sim.engine.runner import SMOKE_TRIALS
 from exml_sim.plugins import PluginError
 
 FILE = """
@@ -153,10 +154,12 @@ def test_a_clock_that_hypothesis_reads_while_garbage_is_collected_is_not_blamed(
 
 def test_other_answers_in_larger_blocks_are_found(tmp_path: Path) -> None:
     """The smoke test has no such block; the trial that every block runs again alone has another result."""
-    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {TRIALS}: selected = (selected + 1) % 3")
+    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected = (selected + 1) % 3")
     assert "trials of other cells are kept" in refuse(study, tmp_path, "something else alone", block=30)
     # Where a quarter of the trials differ, the probability to miss it in 60 blocks is 0.75**60 < 1e-6.
-    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {TRIALS}: selected[::4] = (selected[::4] + 1) % 3")
+    study = study_of(
+        tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected[::4] = (selected[::4] + 1) % 3"
+    )
     (tmp_path / "out.sqlite").unlink()
     refuse(replace(study, trials=1200), tmp_path, "something else alone", block=20)
     study = study_of(tmp_path, in_call="if batch.ledger.trials < 10: selected = (selected + 1) % 3")
@@ -177,3 +180,21 @@ def test_strategies_of_this_package_are_not_watched(monkeypatch: pytest.MonkeyPa
     study = Study.from_table(BASE | {"strategies": ["top_two"], "pools": pools, "bounds": []})
     with run(study, n_jobs=1, progress=False) as result:
         assert result.complete
+
+
+def test_a_clock_of_the_garbage_collector_is_not_the_plug_ins() -> None:
+    """Hypothesis and profilers measure collections, which begin wherever memory is asked for."""
+    # A callback has globals of its own; this one only differs from hypothesis in its name.
+    space: dict[str, Any] = {"__name__": "some_profiler", "time": time}
+    exec("def measure(phase, info):\n    time.perf_counter()", space)
+    gc.callbacks.append(space["measure"])
+    try:
+        with DeterminismGuard([test_a_clock_of_the_garbage_collector_is_not_the_plug_ins]) as guard:
+            gc.collect()
+        assert guard.violation == ""
+        with DeterminismGuard([test_a_clock_of_the_garbage_collector_is_not_the_plug_ins]) as guard:
+            space["measure"]("start", {})
+            time.perf_counter()
+        assert guard.violation == "called time.perf_counter"
+    finally:
+        gc.callbacks.remove(space["measure"])

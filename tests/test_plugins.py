@@ -24,9 +24,8 @@ from exml_sim.engine import Store, StoreError, Study, StudyResult, run
 from exml_sim.engine._schema import header_checksum
 from exml_sim.plugins import PluginError
 from exml_sim.strategies import BaseStrategy
-from simulations._comparison import judge_panels
 from simulations.panels import make_panels
-from simulations.report._findings import write_findings
+from simulations.report._findings import judge_panels, write_findings
 
 RULE = '''
 """A share of the money for everyone, the rest for the two leaders."""

@@ -180,7 +180,7 @@ def _simulate(
     from exml_sim.engine.study import Study
     from simulations import _needed_budget as needed_budget
     from simulations import budget_vs_failure
-    from simulations._certification import RARE
+    from simulations.certificates import RARE
     from simulations.panels import make_panels
 
     if store is not None:
@@ -227,7 +227,7 @@ def _plan_panel(
 def _certify(study: Study, panel: Panel, delta: float, n_jobs: int, progress: bool, folder: Path) -> dict[str, Any]:
     """Certify the budget of a panel by simulation, and write the certificate."""
     from exml_sim._internal.progress import Line
-    from simulations._certification import search_budget
+    from simulations.certificates import search_budget
 
     cell = next(cell for cell in study.cells() if cell.labels == (panel.pool, panel.score, panel.strategy))
     line = Line(progress)
@@ -244,7 +244,7 @@ def _certify(study: Study, panel: Panel, delta: float, n_jobs: int, progress: bo
 
 def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     """Write one table per pool, and below it launch budgets and reasons."""
-    from simulations._certification import ALPHA
+    from simulations.certificates import ALPHA
     from simulations.panels import CONFIDENCE
 
     parts = []

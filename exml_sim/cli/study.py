@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exml_sim._internal.files import write_file
+from exml_sim._internal.files import refuse_link, write_file
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
-    from exml_sim.engine._summaries import CellSummary
+    from exml_sim.engine._statistics import CellSummary
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations.panels import Panel
@@ -215,9 +215,12 @@ def _copy_plugins(study: Study, out: Path) -> None:
         if plugin.source is not None:
             write_file(out / f"{plugin.stem}.py", plugin.source)
         elif plugin.group == DATA and Path(plugin.load()).stat().st_size <= MAX_COPY_BYTES:
-            source, copy = Path(plugin.load()), out / plugin.name
+            source, name = Path(plugin.load()), Path(plugin.name)
+            copy = out / name
             # A name like /home/table.csv must not write outside of the folder.
-            if copy.resolve() != source and copy.resolve().is_relative_to(out.resolve()):
+            if copy.resolve() != source and not name.is_absolute() and ".." not in name.parts:
+                for folder in name.parents[:-1]:
+                    refuse_link(out / folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 write_file(copy, source.read_bytes())
 
@@ -256,8 +259,7 @@ def _run(
     timeout: float | None,
 ) -> StudyResult:
     from exml_sim.engine._files import OtherStudyError
-    from exml_sim.engine.cluster import dask_workers
-    from exml_sim.engine.runner import run
+    from exml_sim.engine.runner import dask_workers, run
     from simulations._pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):
@@ -277,7 +279,7 @@ def _write_results(
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
     from exml_sim._internal.threads import one_thread
-    from simulations._certification import read_certificates
+    from simulations.certificates import read_certificates
     from simulations.panels import drop_bounds, keep_values, make_panels
 
     panels = make_panels(result, read_certificates(out))

@@ -73,11 +73,11 @@ def scale_to_unit(values: FloatArray) -> FloatArray:
 
 
 def make_mfeat(
-    digits: tuple[int, int, int],
-    per_class: int,
+    digits: tuple[int, int, int] = (0, 1, 2),
+    per_class: int = 100,
     *,
-    observed: str,
-    candidates: Sequence[str],
+    observed: str = "mor",
+    candidates: Sequence[str] = VIEWS[:5],
     costs: Sequence[Money] | None = None,
     rng: np.random.Generator | int | None,
 ) -> Population:

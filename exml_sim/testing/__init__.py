@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.strategy import Strategy
+from exml_sim.bandit.trial_batch import Strategy
 from exml_sim.testing import _properties as properties
 from exml_sim.testing._properties import CheckError, Loop, PoolBench, Report
 

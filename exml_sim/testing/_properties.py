@@ -15,9 +15,9 @@ from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.bandit.strategy import check_strategy as check_protocol
 from exml_sim.bandit.trial import Explorations
+from exml_sim.bandit.trial_batch import Strategy, smallest_budget
+from exml_sim.bandit.trial_batch import check_strategy as check_protocol
 from exml_sim.money import ALIGNMENTS, show
 from exml_sim.population import Candidate, Population
 from exml_sim.seeds import Seeds
@@ -217,7 +217,7 @@ def first_round(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iter
     )
     if paid > declared:
         yield f"spends {show(paid)} in the first round, but first_round_cost declares {show(declared)} {where}"
-    elif pulls.min() == 0:
+    elif pulls.min() == 0 and not getattr(rule, "skips_arms", False):
         yield f"does not pull arm {int(pulls.argmin())} in the first round {where}"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exml_sim.classifier.acquisition import AskTell
+from exml_sim.classifier._ask_tell import AskTell
 from exml_sim.cli import main
 from exml_sim.cli._explore_files import FILES
 from exml_sim.datasets import make_synthetic
@@ -196,7 +196,7 @@ def test_other_runs_are_kept_apart(place, capsys):
 
 KILLED = """
 import os, signal, sys
-from exml_sim.classifier._journal import Journal
+from exml_sim.classifier._ask_tell import Journal
 from exml_sim.cli import main
 record, calls = Journal.record, [0]
 def dying(self, *arguments):

@@ -13,8 +13,7 @@ import numpy as np
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.parametric import BernoulliArm
-from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.bandit.trial_batch import TrialBatch
+from exml_sim.bandit.trial_batch import Strategy, TrialBatch, smallest_budget
 from exml_sim.money import ALIGNMENTS, Prices
 from exml_sim.testing import first_finding
 from tests.bandit.losses import LossPool

@@ -12,11 +12,10 @@ import pytest
 import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
-from simulations._comparison import judge_panels
 from simulations.compare import Comparison
 from simulations.figures import facets, failure_rate, style
 from simulations.panels import Needs, find_needs, make_panels, name_bound
-from simulations.report._findings import write_needs
+from simulations.report._findings import judge_panels, write_needs
 from simulations.report._page import make_page
 from simulations.report._render import render
 from tests.cli.test_main import call

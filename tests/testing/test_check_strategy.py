@@ -164,7 +164,10 @@ def test_a_wrong_schedule_is_found_without_a_reference() -> None:
     assert "over at costs" not in str(examine(StopsEarly()))
 
 
-@pytest.mark.parametrize("name", ["doubling_rejects", "fc2fb", "ocba", "eb_tc_epsilon", "value_of_information_commit"])
+OURS = ("doubling_rejects", "fc2fb", "ocba", "eb_tc_epsilon", "random_subset", "square_root_cost")
+
+
+@pytest.mark.parametrize("name", [*OURS, "value_of_information_commit"])
 def test_money_of_our_strategies(name: str) -> None:
     assert list(money(PoolBench(by_name(name), None, 0, ALARM))) == []
 
