@@ -296,7 +296,7 @@ def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, boo
 def race(trials: int) -> Iterator[Line]:
     """The subset selection on the default pool against the smallest certified budget of uniform allocation at 5 %."""
     from simulations import budget_vs_failure
-    from simulations._certification import search_budget
+    from simulations.certificates import search_budget
 
     pool, study = feature_pool(*POOLS["default"]), budget_vs_failure.make_study(1)
     budget = search_budget(study, study.cells()[0], DELTA).budget

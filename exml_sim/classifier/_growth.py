@@ -12,7 +12,7 @@ import numpy as np
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.selection_report import SelectionReport, report_selection
-from exml_sim.bandit.strategy import Strategy, smallest_budget
+from exml_sim.bandit.trial_batch import Strategy, smallest_budget
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, balanced_order
 from exml_sim.classifier._cascade import Layer
 from exml_sim.classifier._layers import FittedLayer, make_layer_fitter, make_scoring_fitter

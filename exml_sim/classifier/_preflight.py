@@ -30,7 +30,7 @@ from exml_sim._internal.validation import (
     counted,
 )
 from exml_sim.bandit.scoring import penalised_scores
-from exml_sim.bandit.strategy import Strategy
+from exml_sim.bandit.trial_batch import Strategy
 from exml_sim.classifier import constants
 from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
 from exml_sim.classifier._latent_class import uniform_noise

@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from exml_sim._internal.validation import check_choice
-from exml_sim.bandit.strategy import Strategy, check_strategy
+from exml_sim.bandit.trial_batch import Strategy, check_strategy
 from exml_sim.plugins import Plugin, classes, guard_calls
 from exml_sim.strategies.base import BaseStrategy
 

@@ -11,7 +11,7 @@ from exml_sim import ExMLClassifier, kernels
 from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations.reproduction._learner import Learner, Predicted, Protocol
+from simulations.reproduction._learner import Learner, Predicted
 from simulations.reproduction._sources import HIDDEN, Task
 
 GROUPS = ("seen", "good", "noise", "fair")
@@ -48,7 +48,7 @@ def task(data) -> Task:
 
 def learner(task: Task, test_labels: bool, C: float = 0.3) -> Learner:
     options = ModelOptions(C_h=C, C_g=C, scaling="none")
-    return Learner(task, "seen", GROUPS[1:], options, Protocol(test_labels), np.random.default_rng(7))
+    return Learner(task, "seen", GROUPS[1:], options, test_labels, np.random.default_rng(7))
 
 
 def classifier(strategy: object, theta: object, C: float = 0.3) -> ExMLClassifier:
@@ -106,16 +106,6 @@ def test_runs_with_test_labels_are_those_of_the_classifier(data, task):
 def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
     tried = dict(learner(task, test_labels=True).supervised())
     assert sorted(tried) == [0.1, 0.2, 0.3, 0.4]
-    entry = Learner(
-        task,
-        "seen",
-        GROUPS[1:],
-        ModelOptions(C_h=0.3, C_g=0.3, scaling="none"),
-        Protocol(True, target=1.0),
-        np.random.default_rng(7),
-    )
-    if entry.initial_theta in tried:
-        assert np.array_equal(entry.initial.labels(), tried[entry.initial_theta].labels())
     # A more expensive rejection accepts more.
     shares = [tried[theta].accepted.mean() for theta in sorted(tried)]
     assert shares == sorted(shares)
