@@ -113,6 +113,7 @@ def _pick(
 ) -> None:
     """Write the first arm with the lowest value, or the last one with the highest; of equal arms by their words."""
     flip, sign = (_ALL, -1.0) if is_highest else (np.uint64(0), 1.0)
+    tied = np.empty(values.shape[1], dtype=np.int64)
     for t in range(values.shape[0]):
         # Without branches, which would be mispredicted.
         least_value = np.inf
@@ -125,13 +126,14 @@ def _pick(
             best = arm if values[t, arm] == value else best
             number += values[t, arm] == value
         if number > 1 and is_random:
-            least = _ALL
+            size, least = 0, _ALL
             for arm in range(values.shape[1]):
-                if values[t, arm] == value:
-                    word = tie_word(key, trials[t], decision, arm) ^ flip
-                    if word <= least:
-                        least = word
-                        best = arm
+                tied[size] = arm
+                size += values[t, arm] == value
+            for j in range(size):
+                word = tie_word(key, trials[t], decision, tied[j]) ^ flip
+                best = tied[j] if word <= least else best
+                least = min(word, least)
         picked[t] = best
 
 

@@ -116,7 +116,7 @@ class PullByPull(BaseStrategy, ABC):
             before = batch.active
             arm = self.choose(batch, scores.value, step)
             survivors, batch.active = batch.active, before
-            if survivors is not before:
+            if survivors is not before and not open_trials.all():
                 # A trial that has ended keeps its arms.
                 survivors = np.where(open_trials[:, None], survivors, before)
             batch.close_round(scores, survivors, nothing)
