@@ -196,7 +196,7 @@ def _warm() -> Iterator[dict[str, Any]]:
 class StudyFiles:
     """Random study files: read, checked, and run if they are small."""
 
-    name, share, timeout = "studies", 0.2, HANG
+    name, share, timeout, is_interruptible = "studies", 0.2, HANG, True
 
     def __init__(self) -> None:
         logging.disable(logging.WARNING)
@@ -233,7 +233,7 @@ def _is_small(study: Study, cells: int) -> bool:
 class CommandLines:
     """Random command lines that run no trials."""
 
-    name, share, timeout = "commands", 0.05, HANG
+    name, share, timeout, is_interruptible = "commands", 0.05, HANG, False
     cases = COMMANDS
 
     def judge(self, case: Any) -> Counter[str]:
