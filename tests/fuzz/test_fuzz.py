@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +64,21 @@ def test_study_files_of_the_grammar(tmp_path) -> None:
     summary = fuzz(grammar.StudyFiles(), 200, tmp_path)
     assert not summary.findings, [path.read_text() for path in summary.findings]
     assert all(summary.outcomes[outcome] > 0 for outcome in ("refused", "run")), summary.describe()
+
+
+def test_hostile_names_are_refused_and_an_import_is_found(monkeypatch, tmp_path) -> None:
+    """Planted: a name that is imported."""
+    summary = fuzz(grammar.Names(), 100, tmp_path)
+    assert not summary.findings, [path.read_text() for path in summary.findings]
+
+    def import_name(table: dict) -> None:
+        importlib.import_module(table["strategies"][0].split(":")[0])
+        raise ValueError("refused")
+
+    monkeypatch.setattr(grammar.Study, "from_table", import_name)
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    with pytest.raises(Finding, match="imported or called"):
+        grammar.Names().judge({"place": "strategy", "module": "this", "separator": ":", "attribute": "main"})
 
 
 def test_command_lines_of_the_grammar(tmp_path) -> None:
@@ -162,7 +179,7 @@ def test_a_hang_and_a_long_message_are_findings(monkeypatch) -> None:
             except Exception:
                 return
 
-    with pytest.raises(case.Slow, match="no answer within 0.05 s of processor time"):
+    with pytest.raises(case.Slow, match=r"no answer within 0.05 s of processor time"):
         swallow()
     monkeypatch.setattr(case, "MAX_INTERRUPT_SECONDS", 0.0)
 
