@@ -114,7 +114,7 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, re
     known: dict[str, Any] = {}
     missing, caches, digests = [], {}, {}
     for file in files:
-        name = hashlib.sha256(str(root / file).encode()).hexdigest()[:24]
+        name = hashlib.sha256(file.encode()).hexdigest()[:24]
         caches[file] = Path(tempfile.gettempdir()) / f"mutate-{name}.json"
         digest = state.copy()
         digest.update((root / file).read_bytes())
