@@ -49,7 +49,6 @@ TARGETS: Mapping[str, Sequence[str]] = {
             "money",
             "bandit/ledger",
             "bandit/_ranking",
-            "bandit/_ties",
             "bandit/_sampling",
             "bandit/trial_batch",
             "strategies/accept_reject",
@@ -65,7 +64,7 @@ TARGETS: Mapping[str, Sequence[str]] = {
     "exml_sim/rejection/_certificates.py": ("tests/rejection",),
     **{
         f"theory/{name}.py": _THEORY
-        for name in ("formulas", "constants", "paper", "corrected", "tighter", "budgets", "exact", "_tails")
+        for name in ("formulas", "paper", "corrected", "tighter", "budgets", "exact", "_tails")
     },
 }
 _COMPARISONS: Mapping[type[ast.cmpop], Sequence[type[ast.cmpop]]] = {

@@ -14,11 +14,19 @@ import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.validation import check_count, check_jobs
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import TieBreaker
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.strategy import Strategy, break_ties, check_budget, check_strategy, with_confidence
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
-from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, TrialBatch
+from exml_sim.bandit.trial_batch import (
+    BASELINE_RISK,
+    ArmState,
+    Strategy,
+    TrialBatch,
+    break_ties,
+    check_budget,
+    check_strategy,
+    with_confidence,
+)
 from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import POOLS
 from exml_sim.seeds import Rng, Seeds, as_seeds

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import shown
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.strategy import check_budget
+from exml_sim.bandit.trial_batch import check_budget
 from exml_sim.engine._fields import (
     MAX_CELLS,
     MAX_LIST,

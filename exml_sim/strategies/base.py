@@ -14,7 +14,7 @@ Six concepts suffice to write a strategy:
    round does not pull every arm once is refused before anything is bought.
 6. **Selection.** `explore` returns the selected arms, the first choice first, shape (trials, k).
 
-`exml_sim.bandit.strategy` has the protocol, `exml_sim/strategies/uniform.py` the shortest example.
+`exml_sim.bandit.trial_batch` has the protocol, `exml_sim/strategies/uniform.py` the shortest example.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_choice, check_count
-from exml_sim.bandit._ranking import Scores
-from exml_sim.bandit._ties import TIES
+from exml_sim.bandit._ranking import TIES, Scores
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
 from exml_sim.plugins import STRATEGIES

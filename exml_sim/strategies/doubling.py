@@ -17,8 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.bandit.trial_batch import TrialBatch
+from exml_sim.bandit.trial_batch import Strategy, TrialBatch, smallest_budget
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
 from exml_sim.strategies.median_elimination import halving_rounds

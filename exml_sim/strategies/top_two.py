@@ -8,8 +8,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
-from exml_sim.bandit._ranking import Scores, any_arm, lowest, mark_arms
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker, any_arm, lowest, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
-from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.bandit.trial_batch import smallest_budget
 from exml_sim.engine.bound_context import BoundContext
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.engine.pools import FAMILIES, FamilyPool

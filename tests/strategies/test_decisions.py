@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exml_sim.bandit._ranking import Scores
+from exml_sim.bandit._ranking import Scores, TieBreaker
 from exml_sim.bandit._sampling import OrderReader, RangeSampler, RowOptions, RowSampler
-from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices

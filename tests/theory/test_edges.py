@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theory import AssumptionError, budgets, constants, corrected, exact, formulas, paper, tighter
+from theory import AssumptionError, budgets, corrected, exact, formulas, paper, tighter
 from theory._tails import Tails, _least_entropy
 from theory.exact import compositions, failure, make_pool, median_selection, sample_distribution, uniform_selection
 
@@ -38,12 +38,11 @@ def test_ranges_from_the_corners_of_a_box(theta: float, r: float) -> None:
     axis = np.linspace(-r, r, 2049)
     values = surrogate(*np.meshgrid(axis, axis), theta)
     full, steep = values.max() - values.min(), max(1, theta / (1 - 2 * theta))
-    assert constants.replacement_range(theta, r) == pytest.approx(full, rel=2e-3)
-    few = constants.replacement_range(theta, r, kernel="nonnegative")
-    assert few == pytest.approx(min(constants.replacement_range(theta, r), sqrt(2) * steep * r), rel=1e-14)
-    assert (constants.loss_sup(theta, r), constants.loss_inf(theta, r)) == pytest.approx(
-        (values.max(), values.min()), abs=3e-3 * steep * r
-    )
+    assert formulas.replacement_range(theta, r) == pytest.approx(full, rel=2e-3)
+    few = formulas.replacement_range(theta, r, "nonnegative")
+    assert few == pytest.approx(min(formulas.replacement_range(theta, r), sqrt(2) * steep * r), rel=1e-14)
+    ends = 1 + formulas.loss_rise(theta, r, r), 1 - formulas.loss_fall(theta, r, r)
+    assert ends == pytest.approx((values.max(), values.min()), abs=3e-3 * steep * r)
     for gap in (0.0, 0.25 * (1 - values.min()), 0.9 * (1 - values.min())):
         risks = np.linspace(values.min(), 1 - gap, 100_001)
         largest = ((values.max() - risks) * (risks - values.min())).max()
@@ -189,14 +188,14 @@ def test_theorem_6_retyped(theta: float, r: float, kernel: str) -> None:
     b = theta / (1 - 2 * theta)
     c_star = 0.5 + max(0.5, b)
     d = 1.0 if r <= 1 - 2 * theta else 2 * c_star
-    D = float(constants.replacement_range(theta, r, kernel=kernel))
-    c_d = float(constants.dual_constant(theta))
+    D = float(formulas.replacement_range(theta, r, kernel))
+    c_d = float(formulas.dual_constant(theta))
 
     def deviation(argument: float, rows: float) -> float:
         return sqrt(log(argument) / (2 * rows))
 
     regret = d * r / sqrt(n) + D * (deviation(2 * K / delta, n) + deviation(2 / delta, n))
-    fall = 1 - float(constants.loss_inf(theta, r))
+    fall = float(formulas.loss_fall(theta, r, r))
     clipped = 2 * c_star * r / sqrt(n) + min(fall, D) * deviation(2 * K / delta, n) + D * deviation(2 / delta, n)
     options = {"kernel": kernel}
     arguments = (B, K, theta, r, delta)
@@ -320,15 +319,6 @@ def test_the_limit_is_part_of_the_search() -> None:
         budgets.required_budget(tighter.delta_fail_uniform, 0.05, **point, limit=answer - 1)
     # A target of at most 1 keeps its meaning: the bound itself, not its logarithm.
     assert budgets.required_budget(tighter.delta_fail_uniform, 1.0, **point) <= answer
-
-
-@pytest.mark.parametrize("population", [None, 10**6])
-def test_the_smallest_gap_is_a_float_whose_neighbour_fails(population: int | None) -> None:
-    point = {"B": 4000, "K": 4, "theta": 0.25, "kappa_lambda": 0.5, "population": population}
-    gap = budgets.smallest_gap(tighter.delta_fail_median, 0.01, **point)
-    assert tighter.delta_fail_median(gap=gap, **point, log=True) <= log(0.01)
-    before = tighter.delta_fail_median(gap=np.nextafter(gap, 0), **point, log=True, strict=False)
-    assert not before <= log(0.01)
 
 
 # Exact distributions.
