@@ -52,6 +52,9 @@ GIVE_UP_SECONDS = 1800.0
 #: Memory of one mutant, in bytes; a mutant that asks for more fails.
 MAX_MEMORY = 12 << 30
 
+#: Seconds of tests, the fastest first, that a mutant meets; one that passes them counts as survived.
+MAX_TEST_SECONDS = 15.0
+
 SURVIVED, CAUGHT, NO_TESTS = 0, 1, 2
 
 Tests = Mapping[str, Mapping[str, Any]]
@@ -146,13 +149,18 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, re
 
 
 def choose_tests(tests: Tests, module: str, function: str | None, files: Sequence[str]) -> dict[str, float]:
-    """Return the tests that call a function (None for all tests), the fastest first, with their times."""
+    """Return the fastest tests that call a function (None for all tests), the fastest first, with their times."""
     chosen = {
         name: test["seconds"]
         for name, test in tests.items()
         if name.split("::")[0] in files and (function is None or f"{module}:{function}" in test["functions"])
     }
-    return dict(sorted(chosen.items(), key=lambda item: item[1]))
+    total, affordable = 0.0, {}
+    for name, seconds in sorted(chosen.items(), key=lambda item: item[1]):
+        total += seconds
+        if total <= MAX_TEST_SECONDS:
+            affordable[name] = seconds
+    return affordable
 
 
 class _Runner:
