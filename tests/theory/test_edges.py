@@ -425,6 +425,9 @@ def test_samples_of_one_row_and_of_all_rows() -> None:
         with pytest.raises(ValueError, match="one row per arm"):
             call(pool, budget)
     assert uniform_selection(pool, 12, population=4) == (0, 0, 1)
+    assert exact.score(pool, 0, (1, 3)) == 1 - F(1, 2) * F(1, 4)
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        exact.score(pool, 0, (4,))
     assert sample_distribution(pool, 4, population=4) == [((2, 2), 1)]
     assert sample_distribution(pool, 1) == [((0, 1), F(1, 2)), ((1, 0), F(1, 2))]
     with pytest.raises(ValueError, match="cannot draw 5 distinct rows"):
