@@ -188,25 +188,16 @@ def choose_mutants(number: int, seed: int, only: str | None = None) -> list[Muta
 
 
 def find_context(source: str, line: int) -> tuple[str | None, tuple[str, ...]]:
-    """Return the function or method at a line, None if its calls cannot be traced; and the affected kernels.
+    """Return the function or method at a line, None if its calls are not noted; and the affected kernels.
 
-    Compiled functions cannot be traced, nor can statements of a module, which may affect all kernels.
+    The calls of compiled functions are not noted. Statements of a module may affect all of them.
     """
-    tree = ast.parse(source)
-    kernels = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _is_compiled(node)}
-    for node in tree.body:
-        for prefix, part in [
-            ("", node),
-            *((f"{node.name}.", part) for part in getattr(node, "body", ()) if isinstance(node, ast.ClassDef)),
-        ]:
-            if isinstance(part, ast.FunctionDef) and part.body[0].lineno <= line <= (part.end_lineno or line):
-                return (None, (part.name,)) if part.name in kernels else (prefix + part.name, ())
+    functions = list(_mutation_tests.list_functions(ast.parse(source)))
+    kernels = {function.name for _, function in functions if _mutation_tests.is_compiled(function)}
+    for prefix, function in functions:
+        if function.body[0].lineno <= line <= (function.end_lineno or line):
+            return (None, (function.name,)) if function.name in kernels else (prefix + function.name, ())
     return None, tuple(sorted(kernels))
-
-
-def _is_compiled(function: ast.FunctionDef) -> bool:
-    names = {"kernel", "compiled", "compiled_sums", "compiled_inline"}
-    return any(isinstance(decorator, ast.Name) and decorator.id in names for decorator in function.decorator_list)
 
 
 def read_equivalent() -> Mapping[str, str]:

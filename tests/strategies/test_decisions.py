@@ -385,6 +385,16 @@ def test_known_scores_are_not_computed_again() -> None:
     assert arms.calls == [(0, [[YES, YES, NO, NO]] * 2)]
 
 
+def test_rows_of_the_leader_end_with_its_money_or_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, arms = open_batch([[0.0, 0.5, 0.9]] * 2, (0.01, 0.01, 0.01))
+    batch.buy(10)
+    assert batch.ledger.left_units.tolist() == [91, 91]
+    commit, leader = ValueOfInformationCommit(), np.array([1, 2])
+    assert commit._affordable_rows(batch, leader).tolist() == [91, 91]
+    monkeypatch.setattr(arms, "pulls_left", lambda: np.array([[1, 40, 1], [1, 1, 200]]))
+    assert commit._affordable_rows(batch, leader).tolist() == [40, 91]
+
+
 def test_fresh_scores_are_computed_and_forgotten() -> None:
     batch, arms = open_batch([[0.0, 0.5]], (0.01, 0.01, 0.01))
     batch.buy(10, fresh=True)

@@ -335,6 +335,21 @@ def test_tails_of_draws_without_replacement() -> None:
                 assert (float(tails.rows), float(tails.spread), float(tails.fall)) == (n, width, fall)
 
 
+def test_numbers_of_arms_side_by_side() -> None:
+    """Rounds that only larger K have count for nothing, and one bad element is enough to refuse."""
+    K, options = np.array([2, 9, 5, 16]), {"gap": 0.45, "theta": 0.25, "kappa_lambda": 0.5, "log": True}
+    for bound in (corrected.delta_fail_median, tighter.delta_fail_median):
+        for rows in ("fresh", "accumulated"):
+            together = bound(40_000, K, **options, rows=rows)
+            alone = [bound(40_000, int(k), **options, rows=rows) for k in K]
+            assert together.tolist() == pytest.approx(alone, rel=1e-12)
+    for bound in (tighter.selection_regret_median, tighter.excess_risk_median):
+        together = bound(40_000, K, 0.25, 0.5, 0.1)
+        assert together.tolist() == pytest.approx([bound(40_000, int(k), 0.25, 0.5, 0.1) for k in K], rel=1e-12)
+    with pytest.raises(ValueError, match="mean_kappa_lambda must not exceed"):
+        tighter.lemma_4(90, 0.25, 0.25, 0.5, mean_kappa_lambda=[0.4, 0.6])
+
+
 # Searches.
 
 
