@@ -6,6 +6,21 @@
 from fractions import Fraction
 from math import ceil, log2
 
+import numpy as np
+
+from exml_sim.seeds import Seeds
+
+
+def running_means(pool, trials, longest):
+    """Mean of the first n pulls for every trial of seed 21, arm and n, shape (trials, K, longest + 1)."""
+    arms = pool.open(Seeds.of(21, range(trials)))
+    ones = np.ones((trials, pool.n_arms), dtype=np.int64)
+    means = np.full((trials, pool.n_arms, longest + 1), np.nan)
+    for n in range(1, longest + 1):
+        arms.pull(ones, False, lambda pulled, due: None)
+        means[:, :, n] = arms.score(ones.astype(bool), False, 0).value
+    return means
+
 
 def ranked(arms, score):
     return sorted(arms, key=lambda arm: (score[arm], arm))

@@ -18,7 +18,6 @@ from benchmarks.rules import PAIRS
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import BoundedArm
 from exml_sim.engine import StrategySpec
-from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     BaseStrategy,
     MedianElimination,
@@ -33,6 +32,7 @@ from exml_sim.strategies.ugap import UGapEb
 from exml_sim.strategies.value_of_information import HALF
 from simulations.bench import RULES
 from tests.bandit.losses import LossPool
+from tests.strategies import reference
 
 TRIALS = 40
 #: False-alarm probability of one comparison of counts.
@@ -241,21 +241,10 @@ def make_pool(means: list[float], costs: list[int]) -> LossPool:
     return LossPool([BoundedArm((0.0, 1.0), (1.0 - m, m), cost=c) for m, c in zip(means, costs, strict=True)])
 
 
-def record_means(pool: LossPool, longest: int) -> np.ndarray:
-    """Return the mean of the first n pulls for every trial, arm and n."""
-    arms = pool.open(Seeds.of(5, range(TRIALS)))
-    ones = np.ones((TRIALS, pool.n_arms), dtype=np.int64)
-    means = np.full((TRIALS, pool.n_arms, longest + 1), np.nan)
-    for n in range(1, longest + 1):
-        arms.pull(ones, False, lambda pulled, due: None)
-        means[:, :, n] = arms.score(ones.astype(bool), False, 0).value
-    return means
-
-
 @pytest.fixture(scope="module")
 def tables() -> dict[int, np.ndarray]:
     return {
-        place: record_means(make_pool(means, costs), budget // min(costs))
+        place: reference.running_means(make_pool(means, costs), TRIALS, budget // min(costs))
         for place, (means, costs, budget) in enumerate(POOLS)
     }
 
@@ -274,7 +263,7 @@ def test_purchases_and_selections_are_those_of_the_plain_loop(
     if strategy.selects > len(means):
         pytest.skip("more slots than arms")
     pool = make_pool(means, costs)
-    batch = pool.explore_many(replace(strategy, alignment=alignment, ties="lowest"), budget, TRIALS, seed=5)
+    batch = pool.explore_many(replace(strategy, alignment=alignment, ties="lowest"), budget, TRIALS, seed=21)
     for trial in range(TRIALS):
         plain = Trial(tables[place][trial], costs, budget, alignment)
         selected = loop(plain)
