@@ -418,29 +418,6 @@ def log_evidence_below(failures: int, trials: int, bound: float) -> float:
     return float(mixed - start - failures * math.log(bound) - successes * math.log1p(-bound))
 
 
-def upper_limit(failures: int, trials: int, alpha: float) -> float:
-    """Return a limit that a failure probability exceeds with probability at most alpha, at every stop.
-
-    From (failures + 1) / trials on, the evidence rises with the bound: its slope there is at least
-    1 / (bound (1 - bound)) - 1 / (2 bound sqrt(1 - bound)) >= 0. So all bounds above the limit have enough of it.
-
-    Parameters
-    ----------
-    failures, trials : int
-        Trials so far, and how many of them failed.
-    alpha : float
-        Probability of error, in (0, 1).
-    """
-    failures, trials = _check_counts(failures, trials)
-    needed = -math.log(_check_rate(alpha)) + ROUNDING
-    low, high = min((failures + 1) / trials, 1.0), 1.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        enough = middle < 1.0 and log_evidence_below(failures, trials, middle) >= needed
-        low, high = (low, middle) if enough else (middle, high)
-    return high
-
-
 def _check_rate(bound: float) -> float:
     bound = real("bound", bound)
     if not 0.0 < bound < 1.0:
