@@ -93,7 +93,7 @@ def _rank(rates: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def compute_profiles(panels: Sequence[Panel], points: int = POINTS) -> dict[str, Any]:
-    """Return the profiles of all strategies on a grid of so many ratios, and their ranks, with intervals."""
+    """Return the profiles of all strategies on a grid of `points` ratios, and their ranks, with intervals."""
     titles, rates, trials = _count_problems(panels)
     summary = _summarise_ranks(rates, trials)
     grid = np.geomspace(1.0, float(min(max(summary["ratios"].max(), 2.0), 100.0)), points)
