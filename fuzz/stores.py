@@ -135,7 +135,7 @@ KINDS: Mapping[str, Kind] = {
 class Damage:
     """Flip bits and cut ends: the file is refused in one line, or read as if nothing had happened."""
 
-    name, share, timeout = "damage", 0.3, HANG
+    name, share, timeout, is_interruptible = "damage", 0.3, HANG, False
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or Path(tempfile.mkdtemp(prefix="fuzz-"))
@@ -229,7 +229,7 @@ def wait(number: int) -> int:
 class Processes:
     """A run that is killed, meets a second writer or a full disk, in any order, and is continued at the end."""
 
-    name, share, timeout = "processes", 0.2, HANG
+    name, share, timeout, is_interruptible = "processes", 0.2, HANG, False
     modes = tuple(STUDIES)
     trials = 150
 

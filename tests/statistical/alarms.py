@@ -36,10 +36,9 @@ STATED: dict[str, PlannedTests] = {
     "tests/strategies/test_literature_bounds.py": PlannedTests(1e-6, 18),
     "tests/strategies/test_against_reference.py": PlannedTests(1e-7, 7),
     "tests/datasets/test_synthetic.py": PlannedTests(1e-9, 19),
-    "tests/simulations/test_budget_vs_failure.py": PlannedTests(1e-15, 4),
     "tests/simulations/test_rare_failures.py": PlannedTests(1e-6, 2),
     "tests/simulations/test_papers.py": PlannedTests(1e-6, 1),
-    "tests/simulations/verification/test_risk_limits.py": PlannedTests(1e-6, 1),
+    "tests/simulations/verification/test_coverage.py": PlannedTests(1e-6, 1),
 }
 
 
