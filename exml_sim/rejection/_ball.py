@@ -47,7 +47,6 @@ from exml_sim.rejection._proximal import (
 )
 from exml_sim.rejection._triangle import A1, A2, B2, geometry
 
-EITHER, TOGETHER, SEARCH = range(3)  # ways: multipliers with the dual point, then a search; one of these only
 SWEEPS = 10  # row-by-row sweeps before the first turn
 TURNS = 80
 PATIENCE = 20  # turns without a better gap
@@ -64,10 +63,8 @@ RESPONSE_LEAST = 0.5  # and the least that is believed of it: faces yet to chang
 
 
 @compiled_inline
-def minimise_over_ball(gram, y, p, theta, radius, tol, limit, ways):
+def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
     """Solve the ball problem for weights that are positive and sum to one.
-
-    `ways` is EITHER; or TOGETHER or SEARCH, for those who compare the two.
 
     Returns
     -------
@@ -75,11 +72,8 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit, ways):
         Coefficients of h and g, the dual point, the two bounds up to rounding, Newton steps in all. What is published
         is computed afresh in :mod:`exml_sim.rejection._certificates`.
     """
-    cu, cw, alpha, beta = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
-    upper, lower, steps = np.inf, -np.inf, 0
-    if ways != SEARCH:
-        cu, cw, alpha, beta, upper, lower, steps = ascend(gram, y, p, theta, radius, tol, limit)
-    if ways == SEARCH or (ways == EITHER and upper - lower > tol * max(1.0, abs(upper)) and steps < limit):
+    cu, cw, alpha, beta, upper, lower, steps = ascend(gram, y, p, theta, radius, tol, limit)
+    if upper - lower > tol * max(1.0, abs(upper)) and steps < limit:
         cu2, cw2, alpha2, beta2, upper2, lower2, more = search_multipliers(
             gram, y, p, theta, radius, tol, limit - steps
         )

@@ -117,7 +117,6 @@ def maximise(gram, y, p, geo, ku0, kv0, tol, limit, face):
     ku, kv = ku0.copy(), kv0.copy()
     flat = n / max(np.trace(gram), 1e-300)
     sigma = SIGMA_START * flat
-    steps = 0
     gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
     swept = SWEEPS
     before = np.inf
@@ -129,11 +128,10 @@ def maximise(gram, y, p, geo, ku0, kv0, tol, limit, face):
         length = min(max(SWEEPS, free * free * free // (SWEEP_COST * n * n)), 100)
         gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, length, tol)
         swept += length
-    _, _, more, _ = proximal(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+    _, _, steps, _ = proximal(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit)
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)
     gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
-    steps += more
     if gap > tol * max(1.0, abs(value + gap)) and steps < limit:
         # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
         bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)

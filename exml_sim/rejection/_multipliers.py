@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim._internal.compiled import compiled, compiled_inline
+from exml_sim._internal.compiled import compiled
 from exml_sim.rejection._dual import maximise
 from exml_sim.rejection._linalg import cholesky_solve, copy_two, padded
 from exml_sim.rejection._newton import directions, factor_free
@@ -93,7 +93,7 @@ def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, 
     return upper, lower, shrink_h, shrink_g
 
 
-@compiled_inline
+@compiled
 def search_multipliers(gram, y, p, theta, radius, tol, limit):
     """Solve the ball problem for weights that are positive and sum to one, whether or not the balls bind.
 

@@ -9,8 +9,9 @@ from benchmarks.solver import FAMILIES, draw_family
 from exml_sim import kernels
 from exml_sim.datasets.synthetic import draw_rows
 from exml_sim.rejection import solve
-from exml_sim.rejection._ball import EITHER, SEARCH, TOGETHER
-from exml_sim.rejection._batch import ball_block, gather
+from exml_sim.rejection._ball import ascend
+from exml_sim.rejection._batch import gather
+from exml_sim.rejection._multipliers import search_multipliers
 from exml_sim.rejection._proximal import pace, settle
 from exml_sim.rejection._triangle import A1, A2, B2, EDGE_AB, EDGE_OA, EDGE_OB, geometry
 
@@ -64,16 +65,14 @@ def test_both_ways_over_the_ball_agree() -> None:
         draw = draw_family("ball", seed, 1)
         gram, y, p = gather(draw.gram, draw.y, draw.counts[0].astype(float))
         radius = draw.form["ball"]
-        models, (upper, objective, lower), steps = np.empty((3, 4, len(p))), np.empty((3, 3)), np.empty(3, np.int64)
-        counts = np.array([p, p, p])
-        for way in (EITHER, TOGETHER, SEARCH):
-            scores = (upper, objective, lower, steps)
-            ball_block(gram, y, draw.theta, counts, radius, 1e-8, 5000, way, models, way, way + 1, *scores)
-        assert max(lower) <= min(upper) + 1e-12, seed
-        assert upper[EITHER] - lower[EITHER] <= 1e-8, seed
-        if all(c @ gram @ c >= (0.999 * radius) ** 2 for c in models[EITHER, :2]):
+        *_, upper, lower, _ = ascend(gram, y, p / p.sum(), draw.theta, radius, 0.9e-8, 5000)
+        *_, most, least, _ = search_multipliers(gram, y, p / p.sum(), draw.theta, radius, 0.9e-8, 5000)
+        result = solve(gram, y, draw.theta, weights=p, ball=radius, method="dual")
+        assert max(lower, least, result.lower_bound) <= min(upper, most, result.objective) + 1e-12, seed
+        assert result.gap <= 1e-8, seed
+        if all(c @ gram @ c >= (0.999 * radius) ** 2 for c in (result.u, result.w)):
             binding += 1
-            assert upper[TOGETHER] - lower[TOGETHER] <= 1e-8, seed
+            assert upper - lower <= 1e-8, seed
     assert binding >= 25
 
 
