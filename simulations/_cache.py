@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from exml_sim._internal.files import write_file
+from exml_sim._internal.files import refuse_link, write_file
 
 Item = TypeVar("Item")
 
@@ -42,6 +42,7 @@ class Cache:
         home = Path(self._temporary.name) if self._temporary is not None else Path(folder or "")
         if home.exists() and not home.is_dir():
             raise ValueError(f"{home} is not a folder of finished work")
+        refuse_link(home)
         home.mkdir(parents=True, exist_ok=True)
         self._settings = json.loads(json.dumps(settings or {}))
         file = home / "settings.json"

@@ -20,8 +20,8 @@ from exml_sim._internal.files import write_file
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations._certification import Certificate
 from simulations._pool_bounds import ArmBound, bounds_of, match_classical
+from simulations.certificates import Certificate
 from theory import BoundProblem
 from theory.classical import CLASSICAL
 from theory.paper import Strategy

@@ -25,11 +25,9 @@ from typing import Any
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.trial_batch import smallest_budget
-from simulations.falsify._spaces import Box, Numbers, axis, box
-from simulations.falsify._target import Measured, Target, compare_sides, log, unmet
-from simulations.testing import Assumes, Bound, BoundInstance
+from simulations.falsify._target import Box, Measured, Numbers, Target, axis, box, compare_sides, log, unmet
+from simulations.testing import Assumes, Bound, BoundInstance, get_instances
 from simulations.testing._bound_instances import exact_instance
-from simulations.testing.checks import get_instances
 from simulations.verification._cells import ALPHA, CellEvidence, ClaimCell
 from simulations.verification._claim_trials import judge_between
 from theory.claims import Check, Claim, Reading, Registry

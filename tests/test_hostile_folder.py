@@ -107,14 +107,15 @@ def test_modules_in_the_folder_do_not_run_in_worker_processes(study: Path) -> No
 OUTPUTS = {
     "study": (
         ("study", "study.toml", "--out", "out", "--quiet", "--n-jobs", "1"),
-        ("study.toml", "summary.csv", "failure_rate.png", "failure_rate.svg", "report.html"),
+        ("study.toml", "study.sqlite", "summary.csv", "failure_rate.png", "failure_rate.svg", "report.html"),
     ),
     "report": (("report", "study.sqlite", "--out", "out/page.html"), ("page.html",)),
     "plot": (
         ("plot", "study.sqlite", "--out", "out", "--format", "pdf"),
         ("failure_rate.pdf", "failure_rate.csv"),
     ),
-    "data": (("data", "synthetic", "--out", "out/table.csv", "--force"), ("table.csv",)),
+    "merge": (("merge", "study.sqlite", "--out", "out/all.sqlite"), ("all.sqlite",)),
+    "data": (("data", "--out", "out/table.csv", "--force"), ("table.csv",)),
 }
 EXPLORE = (
     *("explore", "table.csv", "--label", "y", "--observed", "x1,x2", "--candidate", "a=a10:1"),
@@ -142,7 +143,7 @@ def test_results_are_not_written_through_links(store: Path, command: str, name: 
 
 def test_explore_and_predict_do_not_write_through_links(study: Path) -> None:
     runner = CliRunner()
-    assert runner.invoke(cli, ["data", "synthetic", "--out", "table.csv"]).exit_code == 0
+    assert runner.invoke(cli, ["data", "--out", "table.csv"]).exit_code == 0
     names = ("ledger.csv", "purchases.csv", "predictions.csv", "report.md", "report.html")
     hidden = [f".{name}.part" for name in (*names, "model.npz")]
     victim = plant_links(study.with_name("out"), *names, "model.npz", *hidden)
@@ -160,6 +161,35 @@ def test_explore_and_predict_do_not_write_through_links(study: Path) -> None:
     (other / "journal.jsonl").symlink_to(missing)
     assert "symbolic link" in refuse(*EXPLORE[:-1], "other")
     assert not missing.exists()
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal", "-new", "-new-wal"])
+def test_side_files_of_a_store_are_not_written_through_links(store: Path, suffix: str) -> None:
+    """A run is refused in one line or removes the link."""
+    victim, missing = plant_links(store.with_name("out")), store.with_name("missing")
+    for place in (victim, missing):
+        link = store.parent / "out" / f"study.sqlite{suffix}"
+        link.symlink_to(place)
+        done = CliRunner().invoke(cli, [*OUTPUTS["study"][0], "--no-report"], standalone_mode=False)
+        assert done.exception is None or "\n" not in str(done.exception)
+        assert victim.read_text(encoding="utf-8") == "precious"
+        assert not missing.exists()
+        for file in store.with_name("out").iterdir():
+            file.unlink()
+
+
+def test_linked_folders_inside_of_the_results_are_refused(study: Path) -> None:
+    data, elsewhere = study.with_name("data"), study.with_name("elsewhere")
+    for folder in (data, elsewhere, study.with_name("out")):
+        folder.mkdir()
+    (data / "seen.csv").write_text("a,b\n1,0.5\n0,-0.5\n", encoding="utf-8")
+    pool = '[[pools]]\nkind = "rewards"\nfile = "data/seen.csv"\n'
+    study.write_text(STUDY.partition("[[pools]]")[0] + pool, encoding="utf-8")
+    for name in ("data", "store"):
+        study.with_name("out").joinpath(name).symlink_to(elsewhere)
+    assert "out/data is a symbolic link" in refuse(*OUTPUTS["study"][0])
+    assert "out/store is a symbolic link" in refuse("verify", "lemma-1-i", "--out", "out")
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_lock_does_not_make_a_file_elsewhere(store: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compute e-values: evidence that one arm is better than another, valid at every sample size at once.
+"""Compute evidence that one arm is better than another: e-values, valid at every sample size, and jackknifed errors.
 
 Parametric arms with values in [0, 1] get Krichevsky and Trofimov's mixture of Bernoulli likelihoods, all others a
 normal mixture. An arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of
@@ -14,9 +14,10 @@ A bet is 1 + k (alpha (d (s + rho) - 2 shift) + gamma K_u (r^2 - s)) >= 0; its p
 supermartingale. The unknown rho is in one of the segments; on a segment the product is log-concave in rho, so the
 smaller of the products at its ends is below the one at rho. docs/theorems.md has the proof.
 
-Bought rows also get differences of risks with approximate standard errors. In the affine regime the risk of an arm is
-1 - (Lambda / 2) (a + b) with a = |mean y Phi|, b = |mean Phi|. Squares of such norms have unbiased estimates, the
-U-statistics over pairs of different draws: a score's optimism is gone. With r = (a_u + a_v) / (b_u + b_v)
+Standard errors of differences of risks come from a jackknife of bought rows, and are approximate. In the affine regime
+the risk of an arm is 1 - (Lambda / 2) (a + b) with a = |mean y Phi|, b = |mean Phi|. Squares of such norms have
+unbiased estimates, the U-statistics over pairs of different draws: a score's optimism is gone. With r = (a_u + a_v) /
+(b_u + b_v)
 
     R_v - R_u = (Lambda / 2) (a_u^2 - a_v^2 + r (b_u^2 - b_v^2)) / (a_u + a_v),
 
@@ -39,6 +40,7 @@ from exml_sim._internal.compiled import kernel
 
 if TYPE_CHECKING:
     from exml_sim.bandit._arms import BaseArm
+
 
 #: Pulls at which the normal mixture is sharpest.
 SHARPEST = 32.0

@@ -39,8 +39,6 @@ CROSS_VALIDATION_TOLERANCE, FIT_TOLERANCE = 1e-5, 1e-7
 KERNEL_BLOCK_ROWS = 4096
 #: Convention: level of intervals and of selection reports.
 CONFIDENCE_LEVEL = 0.95
-#: Chosen by hand: first check of a fixed-confidence run in rows, and growth of the rows between checks.
-FIRST_CHECK_ROWS, CHECK_GROWTH = 20, 0.25
 
 # --- Subset selection -------------------------------------------------------------------------------------------------
 

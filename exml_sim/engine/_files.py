@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from exml_sim._internal.files import refuse_link
+
 #: First bytes of every SQLite database, and where its header has the number of the application (big-endian).
 _MAGIC = b"SQLite format 3\x00"
 _APPLICATION_AT = slice(68, 72)
@@ -40,7 +42,8 @@ def is_blank(path: Path) -> bool:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where no store can be."""
+    """Refuse a place where no store can be, or a symbolic link."""
+    refuse_link(path)
     if not path.parent.is_dir():
         raise StoreError(f"cannot write a store at {path}: there is no directory {path.parent}")
     if path.is_dir():
@@ -169,11 +172,11 @@ class DriverLock:
     Parameters
     ----------
     path
-        The store. Links to it are followed, so that two names of one store have one lock.
+        The store.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = beside(path.resolve(), "-driver")
+        self.path = beside(path, "-driver")
         try:
             # A link of that name must not make a file elsewhere.
             flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)

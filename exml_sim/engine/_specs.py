@@ -34,7 +34,7 @@ from exml_sim.engine._fields import (
     whole,
     without_module,
 )
-from exml_sim.engine._intervals import confidence_sequence
+from exml_sim.engine._statistics import confidence_sequence
 from exml_sim.money import exact, short, show
 from exml_sim.plugins import Plugin, Plugins, of_object
 from exml_sim.strategies import STRATEGIES, PlainLoop, Strategy, build_plugin, by_name

@@ -38,14 +38,15 @@ from exml_sim.engine._files import (
     publish,
     transaction,
 )
-from exml_sim.engine._manifest import DECISIVE, manifest
 from exml_sim.engine._schema import (
+    DECISIVE,
     VERSION,
     block_checksum,
     distribution_checksum,
     find_schema_damage,
     header_checksum,
     list_statements,
+    manifest,
     text_checksum,
     verify,
 )
@@ -95,7 +96,7 @@ class Store:
         check_place(where)
         lock = DriverLock(where)
         try:
-            beside(where.resolve(), "-new").unlink(missing_ok=True)
+            beside(where, "-new").unlink(missing_ok=True)
             if is_blank(where):
                 cls.make(where, study, cells, metadata)
             return cls._open_to_write(where, study, lock)
@@ -123,15 +124,14 @@ class Store:
     @classmethod
     def _build(cls, path: Path, fill: Callable[[Store], None]) -> None:
         """Build a store beside, and give it its name when it is complete, so that no other file is overwritten."""
-        target = path.resolve()
-        with draft(target) as built, explained(path, "make"):
+        with draft(path) as built, explained(path, "make"):
             store = cls(connect(built, "rwc"), path)
             try:
                 fill(store)
                 store._connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 store.close()
-            publish(built, target)
+            publish(built, path)
 
     @classmethod
     def _open_to_write(cls, where: Path, study: Study, lock: DriverLock) -> Self:

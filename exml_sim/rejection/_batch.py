@@ -131,5 +131,6 @@ def affine_block(gram, order, positive, counts, radius, start, stop, risk, slack
         plain = plus + minus + 2.0 * cross
         reach = np.sqrt(max(signed, 0.0)) + np.sqrt(max(plain, 0.0))
         wide = np.sqrt(max(signed, 0.0) + error) + np.sqrt(max(plain, 0.0) + error)
+        narrow = np.sqrt(max(signed - error, 0.0)) + np.sqrt(max(plain - error, 0.0))
         risk[trial] = 1.0 - 0.5 * radius * reach / total
-        slack[trial] = 0.5 * radius * (wide - reach) / total + 4.0 * EPS
+        slack[trial] = 0.5 * radius * max(wide - reach, reach - narrow) / total + 4.0 * EPS

@@ -130,22 +130,66 @@ def reach(gram, a):
 
 
 @compiled
+def dot2_error(n):
+    """Bound the error of sums by :func:`exact_product` as a share of the sum of magnitudes, besides final rounding."""
+    return (n + 2) * (n + 2) * EPS * EPS
+
+
+@compiled
+def scale_into_ball(gram, radius, a):
+    """Scale coefficients into the ball if necessary; compute their values and the errors of :func:`ball_model`.
+
+    Returns
+    -------
+    a, values, excess, lost
+        Rounded coefficients, their values, by which share their norm may exceed the radius, and the error of a value
+        over the root of its diagonal entry.
+    """
+    values, square = exact_product(gram, a)
+    if np.sqrt(max(square, 0.0)) > radius:
+        a = radius / np.sqrt(square) * a
+        values, square = exact_product(gram, a)
+    lost = dot2_error(len(a)) * reach(gram, a)
+    largest = np.sqrt(max(square, 0.0) + lost * reach(gram, a))
+    return a, values, max((1.0 + 4.0 * EPS) * largest / radius - 1.0, 0.0), lost
+
+
+@compiled
 def ball_model(gram, y, p, theta, radius, cu, cw):
-    """Scale functions into the balls if necessary; compute their values and the mean loss; p sums to one.
+    r"""Scale functions into the balls if necessary; bound the mean loss of the scaled functions; p sums to one.
 
     Never worse than the zero model.
+
+    Notes
+    -----
+    Scaling rounds the coefficients, which changes the values :math:`(Ku)_i` by up to
+    :math:`\epsilon \sum_j |K_{ij} u_j|`. Therefore values and norms are those of the rounded coefficients u. With
+    :math:`r = \sum_j |u_j| \sqrt{K_{jj}}`, the error :math:`\tau` of :func:`dot2_error` and the computed
+    :math:`\hat h = Ku`, :math:`\hat s = u^\top K u`, the function :math:`h = u \min(1, \Lambda/|u|)` is in the ball and
+
+    .. math:: |h_i - \hat h_i| \le (\epsilon + \delta_h) |\hat h_i| + \tau r \sqrt{K_{ii}}, \qquad
+        \delta_h = \max\Bigl(0, \frac{\sqrt{\hat s + \tau r^2}}{\Lambda} - 1\Bigr),
+
+    and likewise for g. The loss has slope 1/2 in h and :math:`\max(1/2, \theta b)` in g, which gives the bound
+
+    .. math:: \sum_i p_i \hat\ell_i + \sum_i p_i \Bigl(\frac{|h_i - \hat h_i|}{2}
+        + \max\bigl(\tfrac12, \theta b\bigr) |g_i - \hat g_i|\Bigr)
+        + (n + 4) \epsilon \sum_i p_i (1 + |\hat h_i| + (1 + b) |\hat g_i|).
+
+    The last term counts the rounding of the weights p and of the sum itself.
     """
     b = 1.0 / (1.0 - 2.0 * theta)
-    h, square_h = exact_product(gram, cu)
-    g, square_g = exact_product(gram, cw)
-    shrink_h = min(1.0, radius / max(np.sqrt(max(square_h, 0.0)), 1e-300))
-    shrink_g = min(1.0, radius / max(np.sqrt(max(square_g, 0.0)), 1e-300))
-    cu, cw, h, g = shrink_h * cu, shrink_g * cw, shrink_h * h, shrink_g * g
-    loss, size = 0.0, 0.0
+    slope_g = max(0.5, theta * b)
+    cu, h, excess_h, lost_h = scale_into_ball(gram, radius, cu)
+    cw, g, excess_g, lost_g = scale_into_ball(gram, radius, cw)
+    loss, size, error = 0.0, 0.0, 0.0
     for i in range(len(y)):
+        root = np.sqrt(max(gram[i, i], 0.0))
         loss += p[i] * max(1.0 + 0.5 * (g[i] - y[i] * h[i]), theta * (1.0 - b * g[i]), 0.0)
         size += p[i] * (1.0 + abs(h[i]) + (1.0 + b) * abs(g[i]))
-    loss += (len(y) + 4) * EPS * size
+        error += p[i] * 0.5 * ((EPS + excess_h) * abs(h[i]) + lost_h * root)
+        error += p[i] * slope_g * ((EPS + excess_g) * abs(g[i]) + lost_g * root)
+    loss += error + (len(y) + 4) * EPS * size
     most = 1.0 + (len(y) + 4) * EPS
     if not loss <= most:
         # Rounding has left nothing of the model: h = g = 0 costs 1.
@@ -164,11 +208,16 @@ def ball_lower(gram, y, p, theta, radius, alpha, beta):
     for i in range(n):
         alpha[i] = min(max(alpha[i], 0.0), p[i])
         beta[i] = min(max(beta[i], 0.0), p[i] - alpha[i])
-        size += (alpha[i] + theta * b * beta[i]) * np.sqrt(gram[i, i])  # the pulls carry rounding of this size
+        size += (alpha[i] + theta * b * beta[i]) * np.sqrt(
+            max(gram[i, i], 0.0)
+        )  # the pulls carry rounding of this size
         pull_h[i] = 0.5 * alpha[i] * y[i]
         pull_g[i] = theta * b * beta[i] - 0.5 * alpha[i]
         linear += alpha[i] + theta * beta[i]
     _, square_h = exact_product(gram, pull_h)
     _, square_g = exact_product(gram, pull_g)
-    pulled = radius * (np.sqrt(max(square_h, 0.0)) + np.sqrt(max(square_g, 0.0)))
+    tiny = dot2_error(n)
+    norm_h = np.sqrt(max(square_h, 0.0) + tiny * reach(gram, pull_h) ** 2)
+    norm_g = np.sqrt(max(square_g, 0.0) + tiny * reach(gram, pull_g) ** 2)
+    pulled = radius * (norm_h + norm_g)
     return max(linear - pulled - (n + 4) * EPS * (linear + pulled) - 4.0 * EPS * radius * size, 0.0)

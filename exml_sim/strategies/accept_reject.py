@@ -50,7 +50,7 @@ class SuccessiveAcceptsRejects(BaseStrategy):
         """Decide on one arm per phase; the last arm takes the last slot if it is open."""
         lines = np.arange(batch.active.shape[0])
         slots = np.full(lines.size, self.k)
-        selected = np.full((lines.size, self.k), -1, dtype=np.int64)
+        selected = np.empty((lines.size, self.k), dtype=np.int64)
         for money in phase_money(batch.budget, batch.prices):
             batch.buy(money)
             width = int(batch.active[0].sum())

@@ -10,8 +10,8 @@ import numpy as np
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
-from simulations._comparison import affine_model
 from simulations.figures import facets, style
+from simulations.figures.slack_decomposition import affine_model
 from simulations.panels import (
     CONFIDENCE,
     FORMULA_STEP,

@@ -10,8 +10,7 @@ from typing import Any
 
 from exml_sim.engine._fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations._certification import Certificate
-from simulations._comparison import judge_panels
+from simulations.certificates import Certificate
 from simulations.figures.allocation import average_rounds
 from simulations.panels import (
     ALPHA,
@@ -25,16 +24,17 @@ from simulations.panels import (
     make_panels,
     name_bound,
 )
-from simulations.report._chart import join_rounds
 from simulations.report._findings import (
     describe_study,
     find_certified,
+    judge_panels,
     summarise_bounds,
     write_budgets,
     write_findings,
     write_headline,
     write_verdict,
 )
+from simulations.report._render import join_rounds
 from theory.versions import VERSIONS
 
 #: Trials that are run again for the allocation per round, and panels with such an allocation.

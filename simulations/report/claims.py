@@ -13,8 +13,7 @@ from simulations.report._render import fill_template
 from theory.claims import Claim, Registry, read_own
 from theory.claims.claim import PRINTED
 from theory.claims.document import MATTERS, SETTING, count_errata, grades, summary
-from theory.evidence.coq import read_library
-from theory.evidence.grades import Grade, grade, replay_claim
+from theory.evidence.grades import Grade, grade, read_library, replay_claim
 
 #: Pixels of the graph of dependencies: a column holds the longest name.
 COLUMN_WIDTH, ROW_HEIGHT = 200, 22

@@ -21,8 +21,9 @@ import exml_sim
 import simulations
 import theory
 from exml_sim import engine
+from exml_sim._internal.files import refuse_link
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine._intervals import Paired
+from exml_sim.engine._statistics import Paired
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
@@ -55,7 +56,7 @@ def source_digest() -> str:
         home = Path(package.__path__[0])
         for file in sorted(home.rglob("*.py")):
             part = file.relative_to(home).as_posix()
-            if package is simulations and not part.startswith(("verification/", "_cache", "_finite_support")):
+            if package is simulations and not part.startswith(("verification/", "_cache", "_pool_bounds")):
                 continue
             if not part.startswith(("cli/", "verification/_report")):
                 digest.update(part.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -96,6 +97,7 @@ def open_context(
     if folder is None:
         path, settings = None, {}
     else:
+        refuse_link(folder)
         folder.mkdir(parents=True, exist_ok=True)
         path, settings = folder / _file("finished"), {"source": source_digest()}
     with Cache(path, settings) as cache:

@@ -30,11 +30,11 @@ from exml_sim._internal.arrays import FloatArray
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
 from exml_sim.engine._specs import Budgets, StrategySpec
 from exml_sim.engine.study import Study
-from simulations._finite_support import atom_pool, ball_score
+from simulations._pool_bounds import atom_pool, ball_score
 from theory import BoundProblem, corrected, paper, tighter
 from theory.claims._instances import POOLS
-from theory.constants import loss_range
 from theory.exact import AffinePool
+from theory.formulas import loss_range
 from theory.paper import Strategy
 
 #: The version of a bound that is tested, a name of `theory.versions`.

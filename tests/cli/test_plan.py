@@ -117,12 +117,13 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
         ("--rows fresh", "--theta, --kappa-lambda and --gap"),
         ("--population 50", "--theta, --kappa-lambda and --gap"),
         ("--theta 0.1 --kappa-lambda 1 --K 3 --gap 0", "gap > 0"),
-        ("--K 8 --store x.sqlite", "not both"),
+        ("--K 8 --store x.sqlite", "--store does not go with a plan from parameters"),
         ("--theta 0.7 --kappa-lambda 1 --gap 0.1 --K 3", "theta < 1/2"),
-        ("--theta 0.1 --store x.sqlite", "not both"),
         ("--store nowhere.sqlite", "there is no store"),
         ("nowhere.toml", "nowhere.toml"),
         ("--trials 0", "--trials"),
+        ("--pilot 9", "go with a table"),
+        ("--label y", "--label does not go with a plan from a pool"),
     ],
 )
 def test_bad_input_is_one_line(capsys, options, word) -> None:
@@ -141,11 +142,9 @@ def test_enough_trials() -> None:
 
 @pytest.mark.parametrize("option", ["--trials", "--seed", "--n-jobs"])
 def test_options_of_trials_are_refused_where_none_are_run(capsys, tmp_path, option) -> None:
-    code, out, err = call(capsys, "plan", *POINT, option, "2")
-    assert (code, out) == (2, "")
-    assert err == f"exml: {option}: no trials are run with these parameters\n"
-    code, _, err = call(capsys, "plan", "--store", str(tmp_path / "study.sqlite"), option, "2")
-    assert (code, err) == (2, f"exml: {option}: no trials are run with a store\n")
+    for kind, arguments in (("parameters", POINT), ("a store", ("--store", str(tmp_path / "study.sqlite")))):
+        code, _, err = call(capsys, "plan", *arguments, option, "2")
+        assert (code, err) == (2, f"exml: {option} does not go with a plan from {kind}\n")
 
 
 def test_a_theta_is_printed_as_it_is(capsys) -> None:

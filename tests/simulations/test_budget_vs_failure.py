@@ -12,10 +12,9 @@ from scipy import stats
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure as study
-from simulations._comparison import find_gains, judge_panels
 from simulations.compare import Comparison
 from simulations.panels import TARGET, find_needs, make_panels, needed_in_simulation
-from simulations.report._findings import write_needs
+from simulations.report._findings import find_gains, judge_panels, write_needs
 from theory.versions import VERSIONS
 
 SMALL = (24, 128, 1024, 49_152)

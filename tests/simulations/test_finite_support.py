@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from exml_sim.engine import Sampling, build_pool
-from simulations._finite_support import atom_pool, ball_score
+from simulations._pool_bounds import atom_pool, ball_score
 from theory.claims._instances import POOLS
 
 NAMES = sorted(POOLS)

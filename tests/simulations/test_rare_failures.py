@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import Study
-from simulations import _certification as certification
 from simulations import _rare_failures as rare_failures
+from simulations import certificates as certification
 from simulations._pool_bounds import known_pool
 from simulations._rare_failures import BLOCK, RareFailures, find_obstacle, log_evidence
-from simulations.certificates import certify, replay
+from simulations.certificates import replay
+from tests.simulations.test_certificates import certify
 from theory.verdicts import critical_count
 
 #: The main study's candidates with fewer rows, and a pool of three rows whose samples can be enumerated.

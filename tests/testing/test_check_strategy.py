@@ -12,9 +12,8 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation, by_name
 from exml_sim.strategies.median_elimination import halving_rounds
-from exml_sim.testing import CheckError, check_strategy, examine
+from exml_sim.testing import CheckError, check_strategy, examine, first_finding
 from exml_sim.testing._properties import PoolBench, money
-from exml_sim.testing.checks import first_finding
 from tests.quality.strategy_mutants import planted_rule
 from tests.statistical.wrong_strategies import (
     MEDIAN,

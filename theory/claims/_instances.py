@@ -88,10 +88,10 @@ def pool(name: str) -> AffinePool:
 
 
 @lru_cache(maxsize=256)
-def failure_uniform(name: str, B: int, *, target: int | None = None, population: int | None = None) -> float:
+def failure_uniform(name: str, B: int, *, target: int | None = None) -> float:
     """Return the exact failure probability of uniform allocation on a named pool."""
     built = pool(name)
-    selection = exact.uniform_selection(built, B, exact=False, population=population)
+    selection = exact.uniform_selection(built, B, exact=False)
     return float(exact.failure(built, selection, target=target))
 
 
@@ -104,13 +104,13 @@ def failure_median(name: str, B: int, *, target: int | None = None, accumulate: 
 
 
 @lru_cache(maxsize=256)
-def pairwise(name: str, rival: int, n: int) -> float:
-    """Return the exact P[V_rival < V_1] on n shared rows (ties favour the first arm)."""
+def pairwise(name: str, rival: int, n: int, *, rational: bool = False) -> Any:
+    """Return P[V_rival < V_1] on n shared rows (ties favour the first arm), as a float or a fraction."""
     built = pool(name)
     pair = AffinePool(
         built.weights, built.labels, (built.features[0], built.features[rival]), built.radius, built.theta
     )
-    return float(exact.uniform_selection(pair, 2 * n, exact=False)[1])
+    return exact.uniform_selection(pair, 2 * n, exact=rational)[1]
 
 
 def parameters(name: str) -> tuple[int, float, float, float]:
@@ -169,6 +169,11 @@ def walk_violation(
         return sum((math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in broken), F(0))
 
     return probability
+
+
+def level(share: int = 1) -> Callable[..., Any]:
+    """Return delta / share as a function of the case."""
+    return lambda delta, **_: delta / share
 
 
 @lru_cache(maxsize=64)

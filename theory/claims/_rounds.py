@@ -10,8 +10,7 @@ from typing import Any
 
 from theory import exact
 from theory.claims._instances import pairwise, parameters, pool
-from theory.constants import halving_schedule
-from theory.formulas import identification_margin
+from theory.formulas import halving_schedule, identification_margin
 
 F = Fraction
 
@@ -104,7 +103,7 @@ def markov(divisor: int) -> Any:
 
 def sum_of_pairs(name: str, n: int) -> float:
     """Return the sum over rivals of the probability that a rival scores better than the first arm."""
-    return sum(pairwise(name, rival, n) for rival in range(1, pool(name).arms))
+    return float(sum(pairwise(name, rival, n) for rival in range(1, pool(name).arms)))
 
 
 def expectation_bound(exponent: float) -> Any:
@@ -115,16 +114,3 @@ def expectation_bound(exponent: float) -> Any:
         return 4 * arms * math.exp(-exponent * n * identification_margin(n, gap, theta, r) ** 2)
 
     return bound
-
-
-def better_pair(name: str, n: int) -> Fraction:
-    """Return the exact P[V_2 < V_1] on n shared rows."""
-    built = pool(name)
-    return sum(
-        (
-            p
-            for counts, p in exact.sample_distribution(built, n)
-            if exact.score(built, 1, counts) < exact.score(built, 0, counts)
-        ),
-        F(0),
-    )

@@ -332,11 +332,6 @@ class Design:
         return cls(pairing, exact, alignment, replacement)
 
     @property
-    def even(self) -> bool:
-        """Whether all arms get the same number of rows."""
-        return self.costs is None or self.alignment == "sample" or len(set(self.costs)) == 1
-
-    @property
     def fixed(self) -> bool:
         """Whether the rows of a round depend on the number of active arms only, not on which they are."""
         return self.costs is None or self.alignment == "budget" or len(set(self.costs)) == 1

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from simulations.falsify._spaces import Box, Numbers, axis, box
 from simulations.falsify._target import (
     LARGEST_DELTA,
     LOG_ZERO,
+    Box,
     Measured,
+    Numbers,
     Target,
+    axis,
+    box,
     build_exact_target,
     compare_sides,
     log,
@@ -25,7 +28,7 @@ from theory import corrected, paper, tighter
 from theory.claims._exact_losses import repaired_loss, strict_loss, surrogate
 from theory.claims._instances import outlier_beats, outlier_gap, walk_violation
 from theory.claims.appendix_a1 import deviation_level, rademacher_term, uniform_deviation
-from theory.constants import halving_schedule, loss_inf, rademacher_constant
+from theory.formulas import halving_schedule, loss_fall, rademacher_constant
 
 F = Fraction
 Measure = Callable[[Numbers], Measured]
@@ -269,7 +272,8 @@ OUTLIERS = box(
 
 def exchangeable_score(kappa: float, radius: float, rho: float, theta: float, n: int) -> float:
     """V of an exchangeable arm on n distinct rows."""
-    return float(loss_inf(theta, kappa * radius * math.sqrt(rho + (1 - rho) / n)))
+    reach = kappa * radius * math.sqrt(rho + (1 - rho) / n)
+    return 1 - float(loss_fall(theta, reach, reach))
 
 
 def _grid_score(kappa: float, radius: float, rho: float, theta: float, n: int) -> float:
@@ -427,7 +431,7 @@ def _money_targets() -> list[Target]:
 def _deviation_targets() -> list[Target]:
     """All targets about deviations."""
     return [
-        _walk_target("term-d", paper.term_d, False),
+        _walk_target("term-d", paper.lemma_3, False),
         _walk_target("corrected.term_d", corrected.term_d, True),
         build_exact_target(
             "lemma-3",

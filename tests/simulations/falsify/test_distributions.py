@@ -10,9 +10,9 @@ import pytest
 from exml_sim.engine import AtomPool, Budgets, Score, StrategySpec
 from exml_sim.engine.modes._exact import enumerate_cell
 from exml_sim.engine.study import Study
-from simulations.falsify import _distributions as distributions
-from simulations.falsify._spaces import PoolInstance, PoolSpace
+from simulations.falsify._target import PoolInstance, PoolSpace
 from simulations.falsify.targets import _regrets as regrets
+from simulations.falsify.targets import _selection as distributions
 from simulations.falsify.targets._definitions import _grid_score, exchangeable_score
 from simulations.falsify.targets._selection import slow_median
 from tests.simulations.falsify.draws import draw

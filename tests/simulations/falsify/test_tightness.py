@@ -2,8 +2,7 @@
 
 import math
 
-from simulations.falsify._spaces import PoolInstance
-from simulations.falsify._target import log
+from simulations.falsify._target import PoolInstance, log
 from simulations.falsify.search import LEVEL, measure_tightness, to_markdown
 from simulations.falsify.targets import get
 from simulations.falsify.targets._selection import (

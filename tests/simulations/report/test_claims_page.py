@@ -7,7 +7,7 @@ import re
 
 from simulations.report.claims import draw_dependencies, render_claims
 from theory.claims import all_claims, get
-from theory.evidence.coq import read_library
+from theory.evidence.grades import read_library
 
 
 def test_every_claim_shows_its_coq_statement_and_its_counterexample() -> None:

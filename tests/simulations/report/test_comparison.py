@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from exml_sim.engine import Store, StudyResult, run
-from simulations._certification import Attempt, Certificate
+from simulations.certificates import Attempt, Certificate
 from simulations.figures.profiles import compute_profiles
 from simulations.panels import make_panels
 from simulations.report import _page

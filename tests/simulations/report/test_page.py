@@ -13,9 +13,8 @@ import pytest
 
 from exml_sim.engine import Store, StudyResult, run
 from simulations.panels import name_bound
-from simulations.report._chart import draw_chart, list_ticks
 from simulations.report._page import make_page
-from simulations.report._render import TermMarker, embed, read_glossary, render, typeset_text, write_symbols
+from simulations.report._render import TermMarker, embed, list_ticks, read_glossary, render, typeset_text, write_symbols
 from tests.engine.studies import known
 from theory.claims import all_claims
 from theory.versions import VERSIONS
@@ -99,7 +98,8 @@ def test_ticks(axis, ticks) -> None:
 
 def test_the_static_chart_escapes_names(page) -> None:
     chart = page["groups"][0]["chart"] | {"label": '"><script>', "colours": ["<b>"] * 2}
-    text = str(draw_chart(chart))
+    text = render(page | {"groups": [page["groups"][0] | {"chart": chart}]})
+    text = text[text.index('<svg class="chart"') :].partition("</svg>")[0]
     assert "<script" not in text
     assert "<b>" not in text
     assert text.count('class="mark') == 8

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from simulations._cache import Cache
-from simulations.reproduction import _learner as learner
 from simulations.reproduction._sources import SyntheticSource
-from simulations.reproduction.experiment import Experiment, Exploring, run
+from simulations.reproduction.experiment import Experiment, run
 
 COUNT = 6
 
@@ -28,8 +27,8 @@ def kept(path: Path) -> Cache:
 
 def small(seed: int = 0) -> Experiment:
     """Section 5.1 with few rows."""
-    ways = (Exploring("ME"), Exploring("UA"))
-    return Experiment("synthetic", SyntheticSource(15), ways, (30,), learner.Protocol(False), 0.5, seed=seed)
+    ways = (("ME", "sample"), ("UA", "sample"))
+    return Experiment("synthetic", SyntheticSource(15), ways, (30,), False, 0.5, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -83,13 +82,9 @@ def test_every_setting_is_part_of_the_identity():
         replace(base, budgets=(20,)),
         replace(base, loss="mean"),
         replace(base, attainable=False),
-        replace(base, explorings=(Exploring("ME", "budget"),)),
+        replace(base, explorings=(("ME", "budget"),)),
         replace(base, source=SyntheticSource(16)),
-        replace(base, protocol=learner.Protocol(True)),
-        replace(base, protocol=replace(base.protocol, thetas=(0.1,))),
-        replace(base, protocol=replace(base.protocol, exploration_theta=0.3)),
-        replace(base, protocol=replace(base.protocol, target=0.9)),
-        replace(base, protocol=replace(base.protocol, folds=3)),
+        replace(base, test_labels=True),
     ]
     assert len({value.identity() for value in (base, *others)}) == 1 + len(others)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
+from exml_sim.datasets.realdisp import SENSORS, RealDisp
 from simulations.reproduction._sources import (
     ANGLES,
     DIVISIONS,
@@ -96,13 +96,13 @@ def test_realdisp_tasks(walk, split):
 
 
 def test_realdisp_input(walk, tmp_path):
-    save_realdisp(walk, tmp_path / "walk.npz")
+    np.savez(tmp_path / "walk.npz", y=walk.y, t=walk.t, **walk.views)
     assert len(read_source(tmp_path / "walk.npz")) == 3600
     with pytest.raises(ValueError, match="split must be one of random, blocked"):
         RealDispSource(walk, "by hand")
     few = RealDisp({name: values[:10] for name, values in walk.views.items()}, walk.y[:10], walk.t[:10])
     with pytest.raises(ValueError, match="takes 2000 rows; the data have 10"):
         RealDispSource(few)
-    save_realdisp(few, tmp_path / "few.npz")
+    np.savez(tmp_path / "few.npz", y=few.y, t=few.t, **few.views)
     with pytest.raises(ValueError, match="needs at least 3 sensors and the activities 1, 2, 3"):
         read_source(tmp_path / "few.npz")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulations.verification import _risk_limits as risk_limits
-from simulations.verification._risk_limits import run_trials
+from simulations.verification import _coverage as risk_limits
+from simulations.verification._coverage import run_trials
 from theory.verdicts import critical_count
 
 

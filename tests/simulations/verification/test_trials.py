@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from simulations._cache import Cache
-from simulations._finite_support import atom_pool, ball_score
+from simulations._pool_bounds import atom_pool, ball_score
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import (

@@ -1,8 +1,20 @@
-r"""Exact binomial tests of a bound and of a family of bounds, and evidence that is valid whenever counting stops.
+r"""Tests of bounds against evidence, with both error rates stated.
 
-The evidence is a bet that a probability is below a bound. For a rate q below the bound, a trial multiplies the evidence
-by q / bound after a failure and by (1 - q) / (1 - bound) after a success. If every trial fails with conditional
-probability p >= bound, the mean factor is at most
+A bound on a failure probability is tested against ``failures`` out of ``trials``:
+
+* `judge` for a fixed number of trials: the exact one-sided binomial test of "the true rate is at most the
+  bound".  It raises a false alarm with probability at most ``alpha`` whatever the truth under the bound is,
+  and it reports how large a violation it would have detected with 95 % probability.  A test without power
+  is called undecided, not a success.
+* `judge_family` for many cells at once: ``alpha`` holds for the whole family.
+* `log_evidence_below` for any number of trials: evidence that the rate is below a bound, valid at every stop.
+
+Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
+`consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
+
+The evidence of `log_evidence_below` is a bet that a probability is below a bound. For a rate q below the bound, a trial
+multiplies it by q / bound after a failure and by (1 - q) / (1 - bound) after a success. If every trial fails with
+conditional probability p >= bound, the mean factor is at most
 
 .. math:: p \frac{q}{\text{bound}} + (1 - p) \frac{1 - q}{1 - \text{bound}} \le 1,
 
@@ -14,28 +26,185 @@ alpha (Theorem C6 of docs/theorems.md).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any, Literal, get_args
 
 from scipy import special
 
-from theory.verdicts.verdict import (
-    Outcome,
-    Verdict,
-    check_counts,
-    is_vacuous,
-    real,
-    show_counts,
-    show_rate,
-    verb,
-    whole,
-)
+Outcome = Literal["consistent", "refuted", "vacuous", "undecided"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Number = int | float | Fraction
+Evidence = tuple[tuple[str, Number | str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of testing a claim against evidence.
+
+    Attributes
+    ----------
+    outcome : {"consistent", "refuted", "vacuous", "undecided"}
+    sentence : str
+        One English sentence that a reader can quote.
+    evidence : tuple of (name, value)
+        The numbers behind the sentence, for replay.
+    failures, trials, bound, rate : optional
+        What was counted and what it was tested against; ``None`` for deterministic checks.
+    lower, upper : float, optional
+        Limits of the rate, each one-sided at level ``alpha`` (Clopper-Pearson).
+    alpha : float
+        The false-alarm rate: the allowed probability of a false refutation; 0 for deterministic checks.
+    false_alarm : float
+        The attained one: the probability of a refutation when the truth sits exactly at the bound.
+    detectable_factor : float, optional
+        The smallest violation factor (true rate / bound) that is refuted with probability 95 %.
+
+    Examples
+    --------
+    >>> from theory.verdicts import judge
+    >>> verdict = judge(failures=0, trials=1000, bound=0.1)
+    >>> verdict.outcome, round(verdict.upper, 4)
+    ('consistent', 0.0137)
+    """
+
+    outcome: Outcome
+    sentence: str
+    evidence: Evidence = ()
+    failures: int | None = None
+    trials: int | None = None
+    bound: float | None = None
+    rate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    alpha: float = 0.0
+    false_alarm: float = 0.0
+    detectable_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise ValueError(f"outcome must be one of {', '.join(OUTCOMES)}; got {self.outcome!r}.")
+        if not self.sentence.endswith("."):
+            raise ValueError("sentence must be a full sentence that ends with a full stop.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether the evidence speaks for or against the bound."""
+        return self.outcome in ("consistent", "refuted")
+
+
+def consistent(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a deterministic check without a violation."""
+    return Verdict("consistent", sentence, tuple(evidence.items()))
+
+
+def refuted(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a deterministic check with a violation; the evidence replays it."""
+    return Verdict("refuted", sentence, tuple(evidence.items()))
+
+
+def vacuous(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict that the statement is vacuous here (a bound of at least 1, or an empty premise)."""
+    return Verdict("vacuous", sentence, tuple(evidence.items()))
+
+
+def undecided(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a check that cannot decide."""
+    return Verdict("undecided", sentence, tuple(evidence.items()))
+
+
+def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdict:
+    """Test a bound against an exactly known probability.
+
+    Parameters
+    ----------
+    probability : int, float or Fraction
+        The exact probability of failure, in [0, 1].
+    bound : int, float or Fraction
+        The claimed upper bound; ``nan`` means that its assumptions are unmet.
+    where : str
+        Words that name the instance, for the sentence.
+    """
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability must lie in [0, 1]; got {probability}.")
+    place = f" {where}" if where else ""
+    numbers: Evidence = (("probability", probability), ("bound", bound))
+    if _is_vacuous(float(bound)):
+        return Verdict("vacuous", f"The bound {float(bound):.6g}{place} excludes nothing.", numbers)
+    outcome: Outcome = "consistent" if probability <= bound else "refuted"
+    left, right = _tell_apart(float(probability), float(bound))
+    sentence = (
+        f"The exact probability {left}{place} {'is at most' if probability <= bound else 'exceeds'} the bound {right}."
+    )
+    return Verdict(outcome, sentence, numbers, bound=float(bound), rate=float(probability))
+
+
+def _is_vacuous(bound: float) -> bool:
+    """Tell whether a bound excludes nothing: at least 1, or ``nan`` because its assumptions are unmet."""
+    return math.isnan(bound) or bound >= 1
+
+
+def _show_rate(value: float, digits: int = 3) -> str:
+    """Format a rate: three digits, and as many more as it takes that a rate below 1 does not read 1."""
+    while value < 1 <= float(f"{value:.{digits}g}"):
+        digits += 1
+    return f"{value:.{digits}g}"
+
+
+def _show_counts(failures: int, trials: int) -> str:
+    """Format the counts; see `_verb` for the word that follows them."""
+    count = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
+    return f"{count} in {trials} {'trial' if trials == 1 else 'trials'}"
+
+
+def _verb(stem: str, failures: int) -> str:
+    """Return the verb that goes with `_show_counts`: one failure agrees, two agree."""
+    if failures > 1:
+        return stem
+    return "does" if stem == "do" else f"{stem}s"
+
+
+def _tell_apart(first: float, second: float) -> tuple[str, str]:
+    """Format two numbers to six digits, or to as many as it takes that different ones look different."""
+    digits = 6
+    while first != second and f"{first:.{digits}g}" == f"{second:.{digits}g}":
+        digits += 1
+    return f"{first:.{digits}g}", f"{second:.{digits}g}"
+
+
+def _check_counts(failures: Any, trials: Any) -> tuple[int, int]:
+    """Return the counts as Python integers, which do not overflow; raise ValueError for impossible ones."""
+    failures, trials = whole("failures", failures), whole("trials", trials)
+    if trials < 1:
+        raise ValueError(f"trials must be at least 1; got {trials}.")
+    if not 0 <= failures <= trials:
+        raise ValueError(f"failures must lie in 0..{trials}; got {failures}.")
+    return failures, trials
+
+
+def whole(name: str, value: Any) -> int:
+    """Return an integer of any kind as a Python integer; raise ValueError for fractions and truth values."""
+    try:
+        # A truth value is an index to Python, but nobody counts in them on purpose.
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise ValueError(f"{name} must be a whole number; got {value!r}.")
+
+
+def real(name: str, value: Any) -> float:
+    """Return a real number of any kind, a fraction for instance, as a float."""
+    if not isinstance(value, Real):
+        raise ValueError(f"{name} must be a real number; got {value!r}.")
+    return float(value)
+
 
 POWER = 0.95
 """Probability with which a detectable violation is refuted."""
-
-Cell = tuple[int, int, float]
-"""(failures, trials, bound) of a cell."""
 
 
 def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, factor: float = 2.0) -> Verdict:
@@ -70,18 +239,18 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
     >>> judge(failures=200, trials=1000, bound=0.1).outcome
     'refuted'
     """
-    failures, trials = check_counts(failures, trials)
-    alpha, factor = check_options(alpha, factor)
-    bound = check_bound(bound)
+    failures, trials = _check_counts(failures, trials)
+    alpha, factor = _check_options(alpha, factor)
+    bound = _check_bound(bound)
     limits = clopper_pearson(failures, trials, alpha)
-    critical = critical_count(trials, bound, alpha) if not is_vacuous(bound) else None
+    critical = critical_count(trials, bound, alpha) if not _is_vacuous(bound) else None
     outcome, false_alarm, detectable = _decide(failures, trials, bound, critical, factor)
-    sentence = sentence_of(outcome, failures, trials, bound, limits[1], alpha, detectable, factor)
+    sentence = _describe(outcome, failures, trials, bound, limits[1], alpha, detectable, factor)
     rate = failures / trials
     return Verdict(outcome, sentence, (), failures, trials, bound, rate, *limits, alpha, false_alarm, detectable)
 
 
-def judge_family(cells: Iterable[Cell], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
+def judge_family(cells: Iterable[tuple[int, int, float]], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
     r"""Judge (failures, trials, bound) of every cell, so that ``alpha`` holds for all of them together.
 
     This is Holm's step-down test.  Let m be the number of cells whose bound is not vacuous, and
@@ -118,9 +287,11 @@ def judge_family(cells: Iterable[Cell], *, alpha: float = 1e-6, factor: float = 
     >>> [verdict.outcome for verdict in judge_family([(30, 1000, 0.1), (200, 1000, 0.1), (30, 1000, 1.0)])]
     ['consistent', 'refuted', 'vacuous']
     """
-    alpha, factor = check_options(alpha, factor)
-    family: list[Cell] = [(*check_counts(failures, trials), check_bound(bound)) for failures, trials, bound in cells]
-    informative = [i for i, (_, _, bound) in enumerate(family) if not is_vacuous(bound)]
+    alpha, factor = _check_options(alpha, factor)
+    family: list[tuple[int, int, float]] = [
+        (*_check_counts(failures, trials), _check_bound(bound)) for failures, trials, bound in cells
+    ]
+    informative = [i for i, (_, _, bound) in enumerate(family) if not _is_vacuous(bound)]
     levels = [alpha / max(1, len(informative))] * len(family)
     p_values = {i: tail(family[i][0], family[i][1], family[i][2]) for i in informative}
     for rank, i in enumerate(sorted(informative, key=p_values.__getitem__)):
@@ -134,8 +305,8 @@ def judge_family(cells: Iterable[Cell], *, alpha: float = 1e-6, factor: float = 
 
 def clopper_pearson(failures: int, trials: int, alpha: float) -> tuple[float, float]:
     """Return exact one-sided limits of a binomial rate, each wrong with probability at most ``alpha``."""
-    failures, trials = check_counts(failures, trials)
-    alpha, _ = check_options(alpha, 2.0)
+    failures, trials = _check_counts(failures, trials)
+    alpha, _ = _check_options(alpha, 2.0)
     lower = 0.0 if failures == 0 else float(special.betaincinv(failures, trials - failures + 1, alpha))
     if failures == trials:
         return lower, 1.0
@@ -160,10 +331,7 @@ def critical_count(trials: int, bound: float, alpha: float) -> int:
     low, high = 0, whole("trials", trials) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if tail(middle, trials, bound) <= alpha:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if tail(middle, trials, bound) <= alpha else (middle, high)
     return high
 
 
@@ -175,7 +343,7 @@ def detectable_rate(critical: int, trials: int, power: float = POWER) -> float:
     return float(special.betaincinv(critical, trials - critical + 1, power))
 
 
-def check_options(alpha: Any, factor: Any) -> tuple[float, float]:
+def _check_options(alpha: Any, factor: Any) -> tuple[float, float]:
     """Return the error rate and the factor as floats; raise ValueError outside their ranges."""
     alpha, factor = real("alpha", alpha), real("factor", factor)
     if not 0 < alpha < 1:
@@ -185,7 +353,7 @@ def check_options(alpha: Any, factor: Any) -> tuple[float, float]:
     return alpha, factor
 
 
-def check_bound(bound: Any) -> float:
+def _check_bound(bound: Any) -> float:
     """Return the bound as a float; raise ValueError if negative.  ``nan`` and numbers above 1 are vacuous."""
     bound = real("bound", bound)
     if bound < 0:
@@ -205,7 +373,7 @@ def _decide(
     return ("consistent" if detectable <= factor else "undecided"), false_alarm, detectable
 
 
-def sentence_of(
+def _describe(
     outcome: Outcome,
     failures: int,
     trials: int,
@@ -216,23 +384,22 @@ def sentence_of(
     factor: float,
 ) -> str:
     """Write one sentence for a verdict on a bound."""
-    seen, claimed = show_counts(failures, trials), f"the bound {show_rate(bound)}"
-    limit = f"(rate at most {show_rate(upper)} at level {alpha:.0e})"
+    seen, claimed = _show_counts(failures, trials), f"the bound {_show_rate(bound)}"
+    limit = f"(rate at most {_show_rate(upper)} at level {alpha:.0e})"
     if outcome == "vacuous":
         return f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
     if outcome == "refuted":
         return (
-            f"{seen} {verb('refute', failures)} {claimed}: a rate that small produces as many "
+            f"{seen} {_verb('refute', failures)} {claimed}: a rate that small produces as many "
             f"with probability at most {alpha:.0e}."
         )
     if outcome == "consistent":
         return (
-            f"{seen} {limit} {verb('agree', failures)} with {claimed}; a violation by the factor "
+            f"{seen} {limit} {_verb('agree', failures)} with {claimed}; a violation by the factor "
             f"{detectable:.3g} would have been seen with probability 95 %."
         )
-    return (
-        f"{seen} {limit} {verb('do', failures)} not decide {claimed}: {_overlooked(trials, bound, detectable, factor)}."
-    )
+    overlooked = _overlooked(trials, bound, detectable, factor)
+    return f"{seen} {limit} {_verb('do', failures)} not decide {claimed}: {overlooked}."
 
 
 def _overlooked(trials: int, bound: float, detectable: float | None, factor: float) -> str:
@@ -264,7 +431,7 @@ def log_evidence_below(failures: int, trials: int, bound: float) -> float:
     bound : float
         The bound, in (0, 1).
     """
-    failures, trials = check_counts(failures, trials)
+    failures, trials = _check_counts(failures, trials)
     bound = _check_rate(bound)
     successes = trials - failures
     share = special.betainc(failures + 0.5, successes + 0.5, bound)
@@ -288,7 +455,7 @@ def upper_limit(failures: int, trials: int, alpha: float) -> float:
     alpha : float
         Probability of error, in (0, 1).
     """
-    failures, trials = check_counts(failures, trials)
+    failures, trials = _check_counts(failures, trials)
     needed = -math.log(_check_rate(alpha)) + ROUNDING
     low, high = min((failures + 1) / trials, 1.0), 1.0
     for _ in range(60):

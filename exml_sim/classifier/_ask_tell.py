@@ -1,14 +1,22 @@
-"""Acquire candidate values: pay first, query the oracle, record every answer, and ask people to measure.
+"""Explore step by step: values are requested, told and recorded in a journal, so that a run can be resumed.
 
-`AcquisitionManager` holds the oracle and the ledger of a run and asks for nothing that is not paid for.
-`RecordedOracle` answers from a journal. `ExMLClassifier.fit` is a function of its inputs, its random state and the
-answers, so a run is resumed by repeating it with the recorded answers. `AskTell` runs an exploration step by step.
+`ExMLClassifier.fit` is a function of its inputs, its random state and the answers of the oracle. `AskTell` repeats it
+with the answers so far, which `RecordedOracle` takes from the `Journal`.
+
+**Journal.** Every bought value is on disk before the learner sees it. The first line of the file describes the run
+(parameters, and a digest of the table). Every further line is a value, or a row that cannot be measured, with a
+checksum. A run with more money or candidates that continues a finished one describes itself in a further line, and
+keeps the values before it. A killed run leaves whole lines and at most one torn end, which the next run cuts off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
@@ -18,197 +26,234 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim._internal.columns import read_raw
-from exml_sim._internal.encoding import Encodings, fill_missing, fit_fills
+from exml_sim._internal.columns import Encodings, read_raw
+from exml_sim._internal.files import refuse_link
 from exml_sim._internal.validation import check_random_state, shown
-from exml_sim.bandit.ledger import Ledger
-from exml_sim.classifier._journal import Journal, digest
-from exml_sim.classifier._tariff import Tariff
+from exml_sim.classifier._acquisition import Tariff, add_rows
 from exml_sim.money import CandidateCost, Money, exact_cost, show
-from exml_sim.oracle import Oracle, availability, checked_answer, zip_names
+from exml_sim.oracle import Oracle, availability, checked_answer
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import BaseExMLClassifier
 
+FORMAT, VERSION = "exml journal", 3
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Acquisition:
-    """Values of one candidate that were bought together.
+#: What a run that continues another one must have in common with it.
+_COMMON = ("table", "observed", "categories")
 
-    Attributes
-    ----------
-    number
-        Round of the ledger.
-    layer
-        Layer of the cascade it was for, from 2.
-    purpose
-        "exploration", "validation", or "earlier" for an exploration that is continued.
-    candidate
-        Name.
-    rows
-        Row numbers.
-    """
-
-    number: int
-    layer: int
-    purpose: str
-    candidate: str
-    rows: IntArray
+#: A candidate and a row.
+Key = tuple[str, int]
 
 
-class AcquisitionManager:
-    """Pays, queries the oracle, and keeps what was bought.
+def digest(*parts: ArrayLike) -> str:
+    """Return a short digest of arrays, by which a changed table is noticed."""
+    checksum = hashlib.sha256()
+    for part in parts:
+        array = np.asarray(part)
+        plain = array.astype(np.float64) if array.dtype.kind in "fiub" else array.astype(np.str_)
+        checksum.update(str((plain.shape, plain.dtype.str)).encode())
+        checksum.update(np.ascontiguousarray(plain).tobytes())
+    return checksum.hexdigest()[:16]
 
-    Parameters
-    ----------
-    oracle
-        Source of values.
-    n_rows
-        Number of rows m.
-    budget
-        All the money.
+
+@dataclass(slots=True, eq=False)
+class Journal:
+    """Bought values, in memory and, with a path, in a file.
 
     Attributes
     ----------
-    ledger
-        Every purchase.
-    tariff
-        Costs and fees.
-    bought
-        Which values have been paid for, shape (K, m).
-    purchases
-        The same row by row, in order.
-    encodings
-        Encodings of the candidates. Missing numbers have the median of the first bought values.
+    run
+        Plain values that identify the run. The file of another run is an error.
+    path
+        The file; None keeps the values in memory only. It is written with the first value.
+    values
+        Numbers of every pair of candidate and row.
+    lost
+        Pairs that cannot be measured.
+    earlier
+        Pairs that an earlier run bought, which this one continues.
     """
 
-    def __init__(self, oracle: Oracle, n_rows: int, budget: Money) -> None:
-        self._oracle = oracle
-        self.n_rows = n_rows
-        self.names = tuple(oracle.names)
-        self.costs = tuple(exact_cost(cost, f"cost of candidate {n!r}") for n, cost in zip_names(oracle))
-        self.tariff = Tariff(self.names, self.costs)
-        items, amounts = self.tariff.items
-        self.ledger = Ledger(budget, amounts, items)
-        self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
-        self.purchases: list[Acquisition] = []
-        self._values: list[FloatArray | None] = [None] * len(self.names)
-        self.encodings: dict[str, Encodings] = dict(getattr(oracle, "encodings", {}))
+    run: Mapping[str, Any]
+    path: Path | None = None
+    values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
+    lost: set[Key] = field(default_factory=set)
+    earlier: set[Key] = field(default_factory=set)
+    _is_new: bool = False
 
-    def buy_earlier(self) -> None:
-        """Book the values that an earlier run of the oracle bought: they are paid from the budget first."""
-        earlier: Mapping[str, IntArray] = getattr(self._oracle, "earlier", {})
-        wanted = {self.names.index(name): rows for name, rows in earlier.items()}
-        if wanted and (money := self.price_all(wanted)) > self.ledger.budget:
-            raise ValueError(
-                f"values for {show(money)} are bought already: a budget to continue must be larger, got "
-                f"{show(self.ledger.budget)}"
-            )
-        if wanted:
-            self.buy(wanted, layer=2, purpose="earlier")
+    @classmethod
+    def open(cls, run: Mapping[str, Any], path: Path | None = None, top_up: bool = False) -> Journal:
+        """Continue the file, if it exists; with `top_up` also that of another run on the same table.
 
-    def available(self, arm: int) -> BoolArray:
-        """Return the rows for which a candidate can be bought."""
-        return availability(self._oracle, self.names[arm], self.n_rows)
-
-    def usable_rows(self, arm: int, rows: IntArray) -> IntArray:
-        """Return those of the rows, in their order, that can be bought or are bought."""
-        usable = self.available(arm) | self.bought[arm]
-        return np.asarray(rows[usable[rows]], dtype=np.int64)
-
-    def price(self, arms: Iterable[int], row: int | None = None) -> Fraction:
-        """Return the cost of one row of the candidates together; bundles that the given row has paid are free."""
-        paid = () if row is None or not self.tariff.fees else np.flatnonzero(self.bought[:, row]).tolist()
-        return self.tariff.price(arms, paid)
-
-    def setup(self, arms: Iterable[int]) -> Fraction:
-        """Return the set-up fees of the candidates that are still to be paid."""
-        return self.tariff.setup(arms, np.flatnonzero(self.bought.any(axis=1)).tolist())
-
-    def price_all(self, wanted: Mapping[int, IntArray]) -> Fraction:
-        """Return the cost of values of rows by candidate, fees included."""
-        return self.tariff.money(_add_rows(self.bought, wanted)) - self.tariff.money(self.bought)
-
-    def buy(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
-        """Buy values of rows by candidate: the ledger pays first, or raises an error. No value is bought twice."""
-        self._check_new(wanted)
-        self.ledger.buy(self.tariff.count(_add_rows(self.bought, wanted)) - self.tariff.count(self.bought))
-        self.receive(wanted, layer=layer, purpose=purpose)
-
-    def receive(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
-        """Query values that the ledger has paid for already.
-
-        If the oracle fails, the money of undelivered values is refunded.
+        Raises
+        ------
+        ValueError
+            If the file is no journal, is damaged before its last line, or belongs to another run.
         """
-        self._check_new(wanted)
-        paid = self.ledger.pulls[0] - self.tariff.count(self.bought)
-        for arm, rows in wanted.items():
-            if len(rows) > paid[arm]:
-                raise ValueError(
-                    f"{len(rows)} values of candidate {self.names[arm]!r} were asked for, {paid[arm]} are paid for"
-                )
-        try:
-            # A laboratory gets its orders for all candidates of a round at once.
-            prepare = getattr(self._oracle, "prepare", None)
-            if prepare is not None:
-                prepare({self.names[arm]: rows for arm, rows in wanted.items() if len(rows)})
-            for arm, rows in wanted.items():
-                if len(rows):
-                    self._store(arm, rows)
-                    self.purchases.append(Acquisition(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
-        except BaseException:
-            self.ledger.take_back(self.ledger.pulls[0] - self.tariff.count(self.bought))
-            raise
+        journal = cls(json.loads(json.dumps(run)), path)
+        if path is not None and path.exists():
+            before = journal._read(path)
+            if before is not None and top_up and before != journal.run:
+                journal._check_same_table(before, path)
+                journal.earlier, journal._is_new = set(journal.values), True
+            elif before is not None:
+                journal._check_run(before, path)
+        return journal
 
-    def _check_new(self, wanted: Mapping[int, IntArray]) -> None:
-        for arm, rows in wanted.items():
-            if not 0 <= arm < len(self.names) or (len(rows) and not 0 <= np.min(rows) <= np.max(rows) < self.n_rows):
-                raise ValueError(f"there is no candidate {arm}, or a row of it is outside of 0 to {self.n_rows - 1}")
-            if self.bought[arm, rows].any() or len(np.unique(rows)) < len(rows):
-                raise ValueError(f"a value of candidate {self.names[arm]!r} would be bought twice")
+    @classmethod
+    def of_file(cls, path: Path) -> Journal:
+        """Read the journal of any run.
 
-    def _store(self, arm: int, rows: IntArray) -> None:
-        name = self.names[arm]
-        answer = checked_answer(self._oracle.query(name, rows), name, rows)
-        table = self._values[arm]
-        if table is None:
-            table = self._values[arm] = np.full((self.n_rows, answer.shape[1]), np.nan)
-        if table.shape[1] != answer.shape[1]:
-            raise ValueError(
-                f"the oracle first gave {table.shape[1]} columns for candidate {name!r}, now {answer.shape[1]}"
-            )
-        encodings = self._find_encodings(arm)
-        if encodings and not self.bought[arm].any():
-            self.encodings[name] = fit_fills(encodings, answer)
-        table[rows] = answer
-        self.bought[arm, rows] = True
+        Raises
+        ------
+        ValueError
+            If it cannot be read.
+        """
+        if not path.exists():
+            raise ValueError(f"there is no {path}: was anything explored there?")
+        journal = cls({}, path)
+        journal.run = journal._read(path) or {}
+        return journal
 
-    def _find_encodings(self, arm: int) -> Encodings:
-        """Return the encodings of a candidate; none if its values were not encoded."""
-        encodings, table = self.encodings.get(self.names[arm], ()), self._values[arm]
-        width = sum(len(encoding.feature_names) for encoding in encodings)
-        return encodings if table is not None and table.shape[1] == width else ()
+    def begin(self) -> None:
+        """Write the line of this run, so that the folder belongs to it before any value is there."""
+        if self.path is not None and (self._is_new or not self.path.exists()):
+            self._write([])
+
+    def record(self, candidate: str, answers: Iterable[tuple[int, Sequence[float]]]) -> None:
+        """Keep values of rows, on disk first."""
+        new = [(int(row), tuple(map(float, values))) for row, values in answers]
+        self._append({"candidate": candidate, "row": row, "values": list(values)} for row, values in new)
+        self.values |= {(candidate, row): values for row, values in new}
+
+    def give_up(self, candidate: str, rows: Iterable[int]) -> None:
+        """Remember rows that cannot be measured."""
+        new = [int(row) for row in rows]
+        self._append({"candidate": candidate, "row": row, "lost": True} for row in new)
+        self.lost |= {(candidate, row) for row in new}
+
+    def _append(self, records: Iterable[dict[str, Any]]) -> None:
+        lines = [json.dumps(record | {"checksum": _checksum(record)}) for record in records]
+        if self.path is not None and lines:
+            self._write(lines)
 
     @property
-    def widths(self) -> dict[str, int]:
-        """Number of columns of every candidate of which something was bought."""
-        return {n: table.shape[1] for n, table in zip(self.names, self._values, strict=True) if table is not None}
+    def _header(self) -> str:
+        return json.dumps({"format": FORMAT, "version": VERSION, "run": self.run})
 
-    def values(self, arm: int, rows: IntArray) -> FloatArray:
-        """Return bought values; reading an unpaid value is an error."""
-        table = self._values[arm]
-        if table is None or not self.bought[arm, rows].all():
-            raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
-        encodings = self._find_encodings(arm)
-        return fill_missing(encodings, table[rows]) if encodings else table[rows]
+    def _write(self, lines: list[str]) -> None:
+        if self.path is None:
+            return
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [self._header, *lines]
+        elif self._is_new:
+            record = {"continued": self.run}
+            lines = [json.dumps(record | {"checksum": _checksum(record)}), *lines]
+        self._is_new = False
+        if not lines:
+            return
+        refuse_link(self.path)
+        with self.path.open("ab") as file:
+            before = file.tell()
+            try:
+                file.write(("\n".join(lines) + "\n").encode())
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                # A full disk may have taken half of a line, to which the next one must not be added.
+                with suppress(OSError):
+                    os.ftruncate(file.fileno(), before)
+                raise
+
+    def _read(self, path: Path) -> Mapping[str, Any] | None:
+        """Read all values, and return the latest run; None if the file was only the beginning of its first line."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+        *lines, torn = data.split(b"\n")
+        if not lines:
+            # A killed run can leave only the beginning of our own first line.
+            if not self._header.encode().startswith(torn):
+                raise ValueError(f"{path} is not a journal that exml wrote")
+            path.unlink()
+            return None
+        run: Mapping[str, Any] = _parse_header(lines[0], path)["run"]
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                run = self._take(json.loads(line)) or run
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged") from None
+        if torn:
+            self._cut(path, torn, len(lines) + 1)
+        return run
+
+    def _take(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """Keep a value; return the run of a line that continues another one."""
+        if record.pop("checksum") != _checksum(record):
+            raise ValueError("another checksum")
+        if "continued" in record:
+            self.earlier = set(self.values)
+            return dict(record["continued"])
+        key = str(record["candidate"]), int(record["row"])
+        if record.get("lost"):
+            self.lost.add(key)
+        else:
+            self.values[key] = tuple(map(float, record["values"]))
+        return None
+
+    @staticmethod
+    def _cut(path: Path, torn: bytes, number: int) -> None:
+        """Cut off the end of a line that was being written when the run was killed."""
+        text = torn.decode(errors="replace")
+        try:
+            end = json.JSONDecoder().raw_decode(text)[1]
+        except ValueError:
+            end = len(text)
+        if end < len(text):
+            # A whole line with something behind it was not torn: its end is damaged.
+            raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged")
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size - len(torn))
+
+    def _check_run(self, before: Mapping[str, Any], path: Path) -> None:
+        for name in dict.fromkeys([*before, *self.run]):
+            if before.get(name) != self.run.get(name):
+                raise ValueError(
+                    f"{path} belongs to a run with {name} {_shorten(before.get(name))}, not "
+                    f"{_shorten(self.run.get(name))}: use the same command, another folder, or --continue "
+                    "(top_up=True) for more money or candidates"
+                )
+
+    def _check_same_table(self, before: Mapping[str, Any], path: Path) -> None:
+        """Raise an error if an earlier run was about another table, or had other candidates."""
+        for name in _COMMON:
+            if before.get(name) != self.run.get(name):
+                raise ValueError(f"{path} belongs to another table: {name} differ, so nothing can be continued")
+        columns, now = before.get("candidates") or {}, self.run.get("candidates") or {}
+        for candidate in before.get("costs") or {}:
+            if candidate not in (self.run.get("costs") or {}) or columns.get(candidate) != now.get(candidate):
+                raise ValueError(f"candidate {candidate!r} of {path} must be kept, with its columns, to continue")
 
 
-def _add_rows(bought: BoolArray, wanted: Mapping[int, IntArray]) -> BoolArray:
-    """Return what is bought with further rows by candidate."""
-    after = bought.copy()
-    for arm, rows in wanted.items():
-        after[arm, rows] = True
-    return after
+def _parse_header(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+        if header["format"] == FORMAT and header["version"] == VERSION and isinstance(header["run"], dict):
+            return dict(header)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(f"{path} is not a journal that exml wrote")
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class MissingMeasurements(Exception):
@@ -388,8 +433,6 @@ class AskTell:
         if isinstance(state, bool) or not isinstance(state, Integral):
             raise ValueError(f"random_state must be a whole number, so that the run can be repeated; got {state!r}")
         check_random_state(state)
-        if model.theta == "tune_on_test":
-            raise ValueError('theta="tune_on_test" buys once per theta and needs the truth: it cannot be asked for')
         if not isinstance(costs, Mapping) or not costs:
             raise ValueError(f"costs must name at least one candidate, like {{'ct': 5}}; got {shown(costs)}")
         for name, cost in costs.items():
@@ -422,7 +465,7 @@ class AskTell:
         for name, row in self.journal.values:
             bought[places[name], row] = True
         before = tariff.money(bought)
-        after = tariff.money(_add_rows(bought, {places[name]: wanted for name, wanted in rows.items()}))
+        after = tariff.money(add_rows(bought, {places[name]: wanted for name, wanted in rows.items()}))
         return MeasurementRequest(rows, dict(zip(oracle.names, oracle.costs, strict=True)), after - before, before)
 
     def tell(self, values: Mapping[str, ArrayLike], lost: Mapping[str, ArrayLike] | None = None) -> None:
