@@ -16,7 +16,6 @@ from exml_sim.strategies import by_name
 from exml_sim.strategies.fc2fb import SAMPLING
 from tests.bandit.losses import LossPool, coins
 from tests.strategies import reference
-from tests.strategies.test_against_reference import running_means
 
 BUDGET, TRIALS = 90, 60
 #: False-alarm probability of a test that counts.
@@ -160,7 +159,7 @@ def test_selects_what_a_plain_loop_selects(case, means):
     options, loop = CASES[case]
     strategy = by_name(case.partition(",")[0], **options)
     pool = coins(means)
-    table = running_means(pool, TRIALS, BUDGET)
+    table = reference.running_means(pool, TRIALS, BUDGET)
     selected = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21).selected
     for trial in range(TRIALS):
         expected = loop(lambda arm, n, t=trial: table[t, arm, n], pool.n_arms)
@@ -216,7 +215,7 @@ def fc2fb(mean, K, error_rate, stages):
 
 def test_fixed_confidence_in_stages_selects_what_a_plain_loop_selects():
     pool = coins([0.75, 0.3, 0.6])
-    table = running_means(pool, TRIALS, STAGED_BUDGET)
+    table = reference.running_means(pool, TRIALS, STAGED_BUDGET)
     explored = pool.explore_many(by_name("fc2fb", ties="lowest"), STAGED_BUDGET, TRIALS, seed=21)
     # 600 is 25 times the cost of the first round: floor(log2(25)) stages.
     for trial in range(TRIALS):
@@ -252,7 +251,7 @@ def square_root_cost(mean, costs, budget, confidence):
 def test_the_square_root_rule_buys_and_selects_what_a_plain_loop_does():
     costs, means = [4, 1, 9, 1], [0.25, 0.6, 0.5, 0.45]
     pool = LossPool([BoundedArm((0.0, 1.0), (1.0 - mean, mean), cost) for mean, cost in zip(means, costs, strict=True)])
-    table = running_means(pool, TRIALS, STAGED_BUDGET)
+    table = reference.running_means(pool, TRIALS, STAGED_BUDGET)
     explored = pool.explore_many(by_name("square_root_cost", ties="lowest"), STAGED_BUDGET, TRIALS, seed=21)
     for trial in range(TRIALS):
         selected, pulls = square_root_cost(lambda a, n, t=trial: table[t, a, n], costs, STAGED_BUDGET, 0.95)
@@ -286,7 +285,7 @@ def test_halving_with_unknown_variances_selects_what_a_plain_loop_selects(error_
         [GaussianArm(mean, sd) for mean, sd in ((0.1, 2.0), (0.0, 0.3), (0.3, 1.0), (0.2, 0.5), (0.2, 4.0))]
     )
     longest = 400
-    table = running_means(pool, TRIALS, longest)
+    table = reference.running_means(pool, TRIALS, longest)
     sums = np.nan_to_num(table) * np.arange(longest + 1)
     explored = pool.explore_many(by_name("shadavar", error_rate=error_rate, ties="lowest"), longest, TRIALS, seed=21)
     for trial in range(TRIALS):
