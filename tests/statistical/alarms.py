@@ -33,6 +33,7 @@ STATED: dict[str, PlannedTests] = {
     "tests/engine/modes/test_importance_sampling.py": PlannedTests(1e-6, 3),
     "tests/engine/modes/test_exact.py": PlannedTests(1e-7, 1),
     "tests/engine/modes/test_excess_risk.py": PlannedTests(1e-7, 1),
+    "tests/strategies/test_literature.py": PlannedTests(1e-7, 2),
     "tests/strategies/test_literature_bounds.py": PlannedTests(1e-6, 18),
     "tests/strategies/test_against_reference.py": PlannedTests(1e-7, 7),
     "tests/datasets/test_synthetic.py": PlannedTests(1e-9, 19),
