@@ -151,7 +151,7 @@ def run(
     if store is None:
         return StudyResult(opened, study)
     opened.close()
-    return StudyResult(Store.read_own(store), study)
+    return StudyResult(Store.read(store, check=False), study)
 
 
 def _summarise_failures(failed: Mapping[int, Exception], cells: Sequence[Cell]) -> Exception:

@@ -61,7 +61,7 @@ def kill_when(path: Path, done: int, victim: subprocess.Popen[bytes], result: li
         while time.monotonic() < deadline and not result:
             time.sleep(0.02)
             try:
-                with Store.read_own(path) as store:
+                with Store.read(path, check=False) as store:
                     stored = int(store.rows("SELECT count(*) FROM trials").fetchone()[0])
             except ValueError:
                 continue
