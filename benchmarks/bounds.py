@@ -20,7 +20,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from theory import constants, corrected, paper, tighter
+from theory import corrected, formulas, paper, tighter
 from theory._inputs import Bound, Floats, Ints
 from theory.budgets import required_budget
 
@@ -44,8 +44,8 @@ def parameters(count: int, seed: int = 0) -> Columns:
     """Random feasible points above the launch budget of Lemma 1, for K = 8."""
     rng = np.random.default_rng(seed)
     theta, r = rng.uniform(0.05, 0.45, count), rng.uniform(0.1, 2.0, count)
-    gap = np.asarray(constants.gap_ceiling(theta, r)) * rng.uniform(0.2, 1.0, count)
-    launch_rows = 16 * (np.asarray(constants.rademacher_constant(theta)) * r / gap) ** 2
+    gap = np.asarray(formulas.gap_ceiling(theta, r)) * rng.uniform(0.2, 1.0, count)
+    launch_rows = 16 * (np.asarray(formulas.rademacher_constant(theta)) * r / gap) ** 2
     arms = np.full(count, 8)
     rows = (launch_rows * rng.uniform(2, 20, count)).astype(np.int64) + 1
     return rows * arms * 3, arms, gap, theta, r
@@ -186,9 +186,9 @@ def print_numbers() -> None:
     print("| theta | paper, 16 c^2 | tighter, c_d^2 | ratio | symmetrised, 4 c*^2 | ratio |")
     print("|---|---|---|---|---|---|")
     for theta in (0.1, 0.2, 0.3, 0.4):
-        lemma = 16 * float(constants.rademacher_constant(theta)) ** 2
-        ours = float(constants.dual_constant(theta)) ** 2
-        older = 4 * float(constants.tight_rademacher_constant(theta)) ** 2
+        lemma = 16 * float(formulas.rademacher_constant(theta)) ** 2
+        ours = float(formulas.dual_constant(theta)) ** 2
+        older = 4 * float(formulas.tight_rademacher_constant(theta)) ** 2
         print(f"| {theta} | {lemma:.2f} | {ours:.3f} | {lemma / ours:.1f} | {older:.2f} | {lemma / older:.1f} |")
 
 

@@ -17,14 +17,13 @@ import numpy as np
 
 from benchmarks.held_out_tables import SOURCES, measure_coverage
 from benchmarks.textbook import kl_lucb, top_two_thompson
-from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
-from exml_sim.bandit._jackknife import half_widths
+from exml_sim.bandit._evidence import Pairs, half_widths, log_wealth, paired_log_wealth
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Pair, proven_limit, report_selection
 from exml_sim.classifier._consensus import later_row_losses
-from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._probability_models import brier, normalise, one_hot
+from exml_sim.classifier._regression import KernelFitter
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from theory.verdicts import judge
@@ -297,7 +296,7 @@ def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, boo
 def race(trials: int) -> Iterator[Line]:
     """The subset selection on the default pool against the smallest certified budget of uniform allocation at 5 %."""
     from simulations import budget_vs_failure
-    from simulations._certification import search_budget
+    from simulations.certificates import search_budget
 
     pool, study = feature_pool(*POOLS["default"]), budget_vs_failure.make_study(1)
     budget = search_budget(study, study.cells()[0], DELTA).budget

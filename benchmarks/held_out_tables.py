@@ -13,8 +13,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, report_selection
-from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._probability_models import brier, normalise, one_hot
+from exml_sim.classifier._regression import KernelFitter
 
 #: Observed columns, classes from 0, and the columns of every candidate.
 Source = tuple[FloatArray, IntArray, list[FloatArray]]

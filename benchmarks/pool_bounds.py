@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.pool_checks import Promises, against_exact
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets.graded import largest_ball
-from exml_sim.engine import Budgets, MfeatPool, Score, StrategySpec, Study, SyntheticPool, run
+from exml_sim.engine import Budgets, Score, StrategySpec, Study, SyntheticPool, run
 from exml_sim.engine.pools import DatasetPool
-from simulations._certification import search_budget
 from simulations._pool_bounds import known_pool
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
+from simulations.certificates import search_budget
 from theory.budgets import required_budget as by_gaps
 from theory.population import Effort, PopulationModel, Strategy, large_deviation_rate, required_budget, uniform_at
 from theory.population import delta_fail_uniform as delta_fail
@@ -35,7 +35,7 @@ from theory.tighter import delta_fail_median, delta_fail_uniform
 
 #: The pool of the study of budgets against failures, and two views of Mfeat with 600 rows.
 DEFAULT = SyntheticPool(per_class=100, angles=ANGLES)
-DIGITS = MfeatPool(per_class=200, candidates=("fac", "fou"))
+DIGITS = DatasetPool(name="mfeat", options={"per_class": 200, "candidates": ("fac", "fou")})
 #: Eight arms with gaps 0, 0.02, ..., 0.14 under the linear kernel, 400 rows.
 GAPS = {"gaps": [0.02 * k for k in range(8)], "ball": largest_ball(THETA), "rows": 400, "best": 0.8}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from theory import constants, corrected, paper, tighter
+from theory import corrected, formulas, paper, tighter
 from theory._inputs import Floats
 from theory.evidence._balls import BALLS, ball, digits
 from theory.formulas import (
@@ -37,9 +37,9 @@ def random_points(count: int, rng: np.random.Generator) -> dict[str, np.ndarray[
     near = np.exp(rng.uniform(np.log(1e-9), np.log(0.25), count))
     theta = np.where(rng.random(count) < 0.5, near, 0.5 - near)
     r = np.exp(rng.uniform(np.log(1e-3), np.log(50.0), count))
-    ceiling = np.asarray(constants.gap_ceiling(theta, r))
+    ceiling = np.asarray(formulas.gap_ceiling(theta, r))
     gap = ceiling * np.where(rng.random(count) < 0.2, 1.0, rng.uniform(1e-3, 1.0, count))
-    launch_rows = 16 * (np.asarray(constants.rademacher_constant(theta)) * r / gap) ** 2
+    launch_rows = 16 * (np.asarray(formulas.rademacher_constant(theta)) * r / gap) ** 2
     n = np.minimum(np.floor(launch_rows * (1 + 10 ** rng.uniform(-9, 4, count))) + 1, 2.0**50).astype(np.int64)
     return {
         "theta": theta,
@@ -113,7 +113,7 @@ def _corrected_regret(p: BoundProblem) -> Any:
 
 
 def _exponent_size(p: dict[str, Floats]) -> Floats:
-    return np.asarray(p["n"] * p["gap"] ** 2 / np.asarray(constants.loss_range(p["theta"], p["r"])) ** 2)
+    return np.asarray(p["n"] * p["gap"] ** 2 / np.asarray(formulas.loss_range(p["theta"], p["r"])) ** 2)
 
 
 def _row_size(p: dict[str, Floats]) -> Floats:
@@ -135,9 +135,9 @@ class Check:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("constants.loss_range", lambda p: constants.loss_range(p["theta"], p["r"]), _spread),
-    Check("constants.gap_ceiling", lambda p: constants.gap_ceiling(p["theta"], p["r"]), _fall),
-    Check("constants.dual_constant", lambda p: constants.dual_constant(p["theta"]), _dual),
+    Check("formulas.loss_range", lambda p: formulas.loss_range(p["theta"], p["r"]), _spread),
+    Check("formulas.gap_ceiling", lambda p: formulas.gap_ceiling(p["theta"], p["r"]), _fall),
+    Check("formulas.dual_constant", lambda p: formulas.dual_constant(p["theta"]), _dual),
     Check(
         "paper.lemma_4",
         lambda p: paper.lemma_4(p["n"], p["gap"], p["theta"], p["r"], strict=False, log=True),

@@ -4,6 +4,9 @@ Every line is the best of several timed runs after a warm-up (other work on the 
 second of processor time, on one core. Three strategies have a peer: the six lines of vectorised numpy that one writes
 for a failure rate, where equal arms go to any of them. Both are timed in the same run, and 4 times its speed is
 promised. Loops with one call per pull, and a comparison of failure rates, are in `benchmarks.rules`.
+
+The last lines show what drawing a purchase in one random word costs a paired comparison: the variance of the difference
+of two strategies' failures, over that with single pulls.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.bandit.parametric import BoundedArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Population
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
@@ -94,6 +97,28 @@ def compare_with_numpy(name: str, trials: int, repeats: int) -> tuple[str, bool]
     slow = rate(lambda n: PEERS[name](n, rng), trials, repeats)
     text = f"{name:<20}{fast:>12,.0f} trials/s, numpy {slow:>10,.0f}: {fast / slow:.1f} times"
     return text, fast >= PROMISED_RATIO * slow
+
+
+#: Strategies that are compared trial by trial.
+PAIRED = (
+    ("uniform_allocation", "median_elimination"),
+    ("median_elimination", "successive_rejects"),
+    ("sequential_halving", "ocba"),
+    ("top_two", "ocba"),
+)
+
+
+def measure_pairing(first: str, second: str, trials: int) -> str:
+    """Compare variances of paired differences: purchases in one word, single pulls, and independent trials."""
+    arms = [BoundedArm((0.0, 1.0), (1.0 - mean, mean)) for mean in MEANS]
+    variances = []
+    for pool in (ParametricPool.bernoulli(MEANS), ParametricPool(arms)):
+        failed = [pool.explore_many(name, 240, trials).selected[:, 0] != 7 for name in (first, second)]
+        variances.append(float(np.var(failed[0].astype(float) - failed[1])))
+    alone = sum(float(np.var(part)) for part in failed)
+    return (
+        f"{first} - {second}: {variances[0] / variances[1]:.2f} times, of independent trials {variances[0] / alone:.2f}"
+    )
 
 
 def features(per_class: int = 100, n_arms: int = 8, seed: int = 0) -> Population:
@@ -178,6 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compared = [compare_with_numpy(name, 200_000, 3 if options.quick else 5) for name in PEERS]
     for text, _ in compared:
         sys.stdout.write(text + "\n")
+    for first, second in PAIRED:
+        sys.stdout.write(f"variance of {measure_pairing(first, second, 4_000 if options.quick else 40_000)}\n")
     is_slow = [entry.promised is not None and entry.per_second < entry.promised for entry in table]
     return int(any(is_slow) or not all(kept for _, kept in compared))
 

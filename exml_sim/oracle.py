@@ -1,7 +1,7 @@
 """Oracles: sources of candidate values. The learner sees a value only by asking for it, and asking costs.
 
 Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the
-classifier `exml_sim.classifier.acquisition.AcquisitionManager` holds it and asks for nothing that is not paid for.
+classifier `exml_sim.classifier._acquisition.AcquisitionManager` holds it and asks for nothing that is not paid for.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim._internal.columns import CellError, RawTable, read_cells, read_raw
-from exml_sim._internal.encoding import Encodings, encode, fit_encodings, fit_fills
+from exml_sim._internal.columns import (
+    CellError,
+    Encodings,
+    RawTable,
+    encode,
+    fit_encodings,
+    fit_fills,
+    read_cells,
+    read_raw,
+)
 from exml_sim._internal.validation import check_size, column_names, counted, shown
 from exml_sim.money import Money, exact_cost
 

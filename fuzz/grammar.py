@@ -96,14 +96,10 @@ _POOL = st.one_of(
         costs=_COSTS,
     ),
     _table(
-        {"kind": "mfeat", "per_class": st.integers(1, 6), "candidates": ["mor", "zer"]},
-        hidden=st.integers(2, 9),
-        observed="kar",
-        costs=_COSTS,
-    ),
-    _table(
         {"kind": "dataset", "name": st.sampled_from(["graded", "synthetic", "mfeat"])},
-        options=st.sampled_from([_GRADED, {"per_class": 4}]),
+        options=st.sampled_from(
+            [_GRADED, {"per_class": 4}, {"per_class": 3, "digits": [0, 1, 9], "candidates": ["zer"]}]
+        ),
     ),
 )
 _RULE = st.one_of(

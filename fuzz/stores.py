@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from exml_sim._internal.encoding import ColumnEncoding
-from exml_sim.classifier._cascade import Cascade, Layer
-from exml_sim.classifier._journal import Journal
-from exml_sim.classifier._layout import Layout
+from exml_sim._internal.columns import ColumnEncoding
+from exml_sim.classifier._ask_tell import Journal
+from exml_sim.classifier._cascade import Cascade, Layer, Layout, SavedModel, load, save
 from exml_sim.classifier._rejection_model import Frame, RejectionModel
-from exml_sim.classifier._saved import SavedModel, load, save
-from exml_sim.datasets.realdisp import CHANNELS, SENSORS, RealDisp, load_realdisp, save_realdisp
+from exml_sim.datasets.realdisp import CHANNELS, SENSORS, load_realdisp
 from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
 from fuzz.case import HANG, Finding, check_message, expect
 from simulations.falsify.counterexamples import read
@@ -99,7 +97,9 @@ def _read_model(path: Path) -> str:
 def _write_rows(path: Path) -> None:
     rng = np.random.default_rng(2)
     views = {name: rng.normal(size=(3, len(CHANNELS))) for name in SENSORS[:2]}
-    save_realdisp(RealDisp(views, np.array([1, 2, 3]), np.array([0.0, 0.02, 0.04])), path)
+    # To a file: numpy would add .npz to a name.
+    with path.open("wb") as file:
+        np.savez_compressed(file, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
 
 
 def _read_rows(path: Path) -> Any:

@@ -2,14 +2,17 @@
 
 The lemmas are about empirical risk minimisation over the norm ball, unit costs, uniform allocation or median
 elimination; the population bound also covers the penalised objective and unequal costs. For other cells there is a
-reason instead of a `theory.BoundProblem`. Parametric arms have the bounds of `theory.classical`.
+reason instead of a `theory.BoundProblem`. Parametric arms have the bounds of `theory.classical`. Exact pools of
+`theory` become pools of the engine.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scipy.special import rel_entr
@@ -17,7 +20,9 @@ from scipy.special import rel_entr
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION
+from exml_sim.engine._specs import Score
 from exml_sim.engine.bound_context import search_budget
+from exml_sim.engine.pools import AtomPool
 from exml_sim.engine.study import Cell, Study
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from theory import BoundProblem
@@ -26,6 +31,9 @@ from theory.corrected import Rows
 from theory.paper import Strategy
 from theory.population import PopulationModel
 from theory.versions import version_of
+
+if TYPE_CHECKING:
+    from theory.exact import AffinePool
 
 
 def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
@@ -197,3 +205,23 @@ def _name_classical(strategy: object) -> str | None:
     if isinstance(strategy, MedianElimination):
         return "accumulated halving" if strategy.accumulate else "halving"
     return "uniform" if type(strategy) is UniformAllocation and strategy.top == 1 else None
+
+
+def atom_pool(pool: AffinePool, label: str = "finite support", copies: Sequence[int] | None = None) -> AtomPool:
+    """Make a study's pool with the distribution of an affine pool; own copies must be in proportion to its weights.
+
+    A population with as many copies of every atom as the common denominator says has the same distribution when rows
+    are drawn with replacement, so exact probabilities and trials can be compared.
+    """
+    parts = math.lcm(*(weight.denominator for weight in pool.weights))
+    return AtomPool(
+        values=tuple(tuple(float(value) for value in arm) for arm in pool.features),
+        y=tuple(float(label) for label in pool.labels),
+        copies=tuple(copies or (int(weight * parts) for weight in pool.weights)),
+        label=label,
+    )
+
+
+def ball_score(pool: AffinePool) -> Score:
+    """Risk minimisation over the ball of an affine pool."""
+    return Score(score="ball", theta=float(pool.theta), ball=float(pool.radius))

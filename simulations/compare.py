@@ -13,9 +13,9 @@ from exml_sim._internal.progress import Progress
 from exml_sim._internal.validation import check_count
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.pool import Pool, resolve_strategy
-from exml_sim.bandit.strategy import Strategy
+from exml_sim.bandit.trial_batch import Strategy
 from exml_sim.engine import StrategySpec, StudyResult
-from exml_sim.engine._intervals import bounded_interval, check_level
+from exml_sim.engine._statistics import bounded_interval, check_level
 from exml_sim.engine._trials import aims, outcomes
 from exml_sim.engine.result import CellSummary
 from exml_sim.money import Money, exact, show

@@ -8,16 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exml_sim._internal.columns import CellError, RawTable, read_cells, read_raw
-from exml_sim._internal.encoding import (
+from exml_sim._internal.columns import (
     MAX_LEVELS,
+    CellError,
     ColumnEncoding,
+    RawTable,
     describe_encodings,
     encode,
     fill_missing,
     fit_column,
     fit_encodings,
     fit_fills,
+    read_cells,
+    read_raw,
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim._internal.files import write_file
-from exml_sim.cli import cli
+from exml_sim.cli import cli, main
 from exml_sim.engine import Study, run
 from exml_sim.engine._fields import MAX_LIST
 
@@ -115,7 +115,7 @@ OUTPUTS = {
         ("failure_rate.pdf", "failure_rate.csv"),
     ),
     "merge": (("merge", "study.sqlite", "--out", "out/all.sqlite"), ("all.sqlite",)),
-    "data": (("data", "synthetic", "--out", "out/table.csv", "--force"), ("table.csv",)),
+    "data": (("data", "--out", "out/table.csv", "--force"), ("table.csv",)),
 }
 EXPLORE = (
     *("explore", "table.csv", "--label", "y", "--observed", "x1,x2", "--candidate", "a=a10:1"),
@@ -143,7 +143,7 @@ def test_results_are_not_written_through_links(store: Path, command: str, name: 
 
 def test_explore_and_predict_do_not_write_through_links(study: Path) -> None:
     runner = CliRunner()
-    assert runner.invoke(cli, ["data", "synthetic", "--out", "table.csv"]).exit_code == 0
+    assert runner.invoke(cli, ["data", "--out", "table.csv"]).exit_code == 0
     names = ("ledger.csv", "purchases.csv", "predictions.csv", "report.md", "report.html")
     hidden = [f".{name}.part" for name in (*names, "model.npz")]
     victim = plant_links(study.with_name("out"), *names, "model.npz", *hidden)
@@ -219,9 +219,10 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_reported_with_the_name_of_the_file(store: Path) -> None:
-    done = call(store.parent, "report", "study.sqlite", "--out", "/dev/full")
-    assert (done.returncode, done.stderr) == (2, "exml: /dev/full: no space left on device\n")
+def test_a_full_disk_is_reported_with_the_name_of_the_file(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(store), "--out", "/dev/full"])
+    assert (stop.value.code, capsys.readouterr().err) == (2, "exml: /dev/full: no space left on device\n")
 
 
 MANY_SWEEPS = ", ".join(['{name = "top_two", sweep = {a = [VALUES], b = [VALUES]}}'] * 300)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from exml_sim.bandit.ledger import Overspend
-from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier._acquisition import AcquisitionManager
 from exml_sim.oracle import ArrayOracle, CallableOracle, FrameOracle, Oracle
 
 VALUES = {"ct": np.array([[1.0, 2.0], [3.0, 4.0], [np.nan, np.nan]]), "blood": np.array([7.0, 8.0, 9.0])}

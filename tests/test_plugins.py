@@ -24,9 +24,8 @@ from exml_sim.engine import Store, StoreError, Study, StudyResult, run
 from exml_sim.engine._schema import header_checksum
 from exml_sim.plugins import PluginError
 from exml_sim.strategies import BaseStrategy
-from simulations._comparison import judge_panels
 from simulations.panels import make_panels
-from simulations.report._findings import write_findings
+from simulations.report._findings import judge_panels, write_findings
 
 RULE = '''
 """A share of the money for everyone, the rest for the two leaders."""
@@ -89,11 +88,6 @@ def study_of(folder: Path) -> Study:
     return Study.from_toml(folder / "study.toml", plugins=[folder / "my_rules.py"])
 
 
-def test_a_users_file_is_short() -> None:
-    """At most 25 lines of a user's file to a figure with verdicts; this one has a bound, too."""
-    assert sum(bool(line.strip()) for line in RULE.splitlines()) <= 25
-
-
 def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), "--trust", "--out", str(out), "--quiet"])
@@ -105,12 +99,9 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     assert "union (plug-in)" in (out / "report.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", trust=True) as result:
         panels = make_panels(result)
-        judged = [
-            (panel.strategy, verdict.outcome) for panel, _, name, verdict in judge_panels(panels) if name == "union"
-        ]
-        assert [strategy for strategy, _ in judged] == ["Final(share=0.4)"] * 2
-        assert judged[0][1] == "vacuous"
-        assert judged[1][1] in ("undecided", "consistent")
+        judged = [verdict.outcome for _, _, name, verdict in judge_panels(panels) if name == "union"]
+        assert judged[0] == "vacuous"
+        assert judged[1] in ("undecided", "consistent")
         (kept,) = [plugin for plugin in result.store.plugins if plugin["group"] == "exml_sim.strategies"]
         assert kept["version"] == "none"
         assert len(kept["digest"]) == 64
@@ -183,13 +174,8 @@ def test_the_rule_of_the_file_is_the_rule_of_the_class(folder: Path) -> None:
         for cell in study.cells()[1::2]:
             rule = space["Final"](share=0.4)  # type: ignore[operator]
             done = study.pool(cell).explore_many(rule, int(cell.budget), 200, seed=0, stream=cell.stream)
-            stored = [
-                arm
-                for (arm,) in result.store.rows(
-                    "SELECT selected FROM trials WHERE cell=? ORDER BY trial", (cell.index,)
-                )
-            ]
-            assert stored == done.selected[:, 0].tolist()
+            query = "SELECT selected FROM trials WHERE cell=? ORDER BY trial"
+            assert [arm for (arm,) in result.store.rows(query, (cell.index,))] == done.selected[:, 0].tolist()
 
 
 def test_workers_in_other_processes_import_it(folder: Path) -> None:
@@ -289,11 +275,7 @@ BAD = {
     "raises": ("batch.keep_best(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
     "arms": (LAST, f"{LAST} + 3", "must return arms from 0 to 2"),
     "shape": (LAST, f"{LAST}[:1]", "must return whole numbers of shape"),
-    "overspends": (
-        "batch.buy(batch.budget - self",
-        "batch.buy(2 * batch.budget - self",
-        "plug-in 'my_rules:Final'",
-    ),
+    "overspends": ("batch.buy(batch.budget - self", "batch.buy(2 * batch.budget - self", "plug-in 'my_rules:Final'"),
     "unpaid": ("batch.keep_best(2)", PULLS, "paid for"),
     "exits": ("batch.keep_best(2)", "raise SystemExit(0)", "plug-in 'my_rules:Final' raised SystemExit: 0"),
     "exits on import": ("from math import exp", "from math import exp\nraise SystemExit(0)", "cannot be imported: "),
@@ -333,16 +315,6 @@ def test_a_worker_without_the_package(folder: Path, tmp_path: Path, monkeypatch:
 
 #: Fails in blocks of more trials than the smoke test runs.
 LATE = ("batch.keep_best(2)", "batch.keep_best(2); assert batch.ledger.trials <= 12, 'too many'")
-
-
-def test_a_plug_in_that_fails_later_does_not_stop_other_strategies(folder: Path, tmp_path: Path) -> None:
-    changed(folder, *LATE)
-    out = tmp_path / "out"
-    out.mkdir()
-    with pytest.raises(PluginError, match=r"'my_rules:Final' raised AssertionError: too many; .*other cells are kept"):
-        run(study_of(folder), store=out / "study.sqlite", progress=False, n_jobs=1, block=50)
-    with StudyResult.open(out / "study.sqlite") as result:
-        assert {summary.strategy: summary.trials for summary in result.summary()} == {"uniform_allocation": 200}
 
 
 def test_what_an_earlier_run_stored_is_kept(folder: Path, tmp_path: Path) -> None:
@@ -426,21 +398,9 @@ def test_an_installed_package_in_a_process_of_its_own(tmp_path: Path) -> None:
     text = STUDY.replace("my_rules:union", "union").replace("my_rules:Final", "final")
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     paths = os.pathsep.join([str(site), str(Path(__file__).parents[1])])
-    command = [
-        sys.executable,
-        "-m",
-        "exml_sim",
-        "study",
-        "study.toml",
-        "--out",
-        "out",
-        "--quiet",
-        "--backend",
-        "processes",
-    ]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False
-    )
+    command = [sys.executable, "-m", "exml_sim", "study", "study.toml", "--quiet", "--backend", "processes"]
+    given = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": paths}}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **given)
     assert done.returncode == 0, done.stderr
     assert "union (plug-in)" in done.stdout
 

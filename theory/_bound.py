@@ -14,9 +14,8 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,13 +23,12 @@ from theory import _inputs, formulas
 from theory._inputs import Bound, Floats, Ints
 from theory.errors import AssumptionError, Assumptions
 
-__all__ = ["BLOCK", "BoundArguments", "BoundFunction", "ExcessRisk", "bound", "is_elementwise", "require_population"]
+__all__ = ["BLOCK", "BoundArguments", "bound", "is_elementwise", "require_population"]
 
 Strategy = Literal["uniform", "median"]
 Rows = Literal["accumulated", "fresh"]
 Pairing = Literal["same", "independent", "arbitrary"]
 Kernel = Literal["any", "nonnegative"]
-Optimism = Literal["dual", "rademacher"]
 
 BLOCK = 1 << 15
 """Elements per block of a large grid: a few dozen temporaries of this size fit the processor's cache."""
@@ -88,13 +86,6 @@ def _above_zero(value: Any, name: str) -> Floats:
     return number
 
 
-def _share(value: Any, name: str) -> Floats:
-    number = _inputs.real(value, name)
-    if np.any((number < 0) | (number > 1)):
-        raise ValueError(f"{name} must lie in [0, 1], got {value}")
-    return number
-
-
 def _unchecked(value: Any, name: str) -> Any:
     return value
 
@@ -120,8 +111,6 @@ PARAMETERS: dict[str, Parameter] = {
     "shift": Parameter(_POSITIVE, "Distance from the risk.", example=0.1),
     "top_h": Parameter(_POSITIVE, "Largest eigenvalue of the centred covariance of y Phi.", example=0.2),
     "top_g": Parameter(_POSITIVE, "Largest eigenvalue of the centred covariance of Phi.", example=0.2),
-    "r_g": Parameter(_optional(_POSITIVE), "Radius of g, if it is not kappa_lambda.", None),
-    "positive_fraction": Parameter(_optional(_share), "Fraction of positive labels, if known.", None),
     "gaps": Parameter(_unchecked, "The K - 1 gaps of the other arms, 0 for a tie, in place of gap.", None, False),
     "best_count": Parameter(_whole(1), "|S*|, the number of arms that tie for the best.", 1, example=1),
     "min_gap": Parameter(_optional(_POSITIVE), "Smallest gap of the pool, if it is not gap.", None),
@@ -176,51 +165,12 @@ class BoundArguments(SimpleNamespace):
     def width(self) -> Floats:
         """M, the range of the loss."""
         # A zero range (kappa_lambda = 0) only occurs at points that are masked.
-        return np.asarray(np.maximum(formulas.loss_range(self.theta, self.r, self.r), np.finfo(float).tiny))
+        return np.asarray(np.maximum(formulas.loss_range(self.theta, self.r), np.finfo(float).tiny))
 
     @property
     def moved(self) -> Floats:
         """D, the range of the loss under replacement of a row."""
         return np.asarray(formulas.replacement_range(self.theta, self.r, self.kernel))
-
-
-@dataclass(frozen=True, slots=True)
-class ExcessRisk:
-    """The terms of an excess-risk bound; they add up to :attr:`total`.
-
-    Attributes
-    ----------
-    complexity_rows, complexity_pulls : float or array
-        Rademacher terms on all m rows (terms a and d) and on the bought rows (term b).
-    deviation_rows, deviation_pulls : float or array
-        Deviation terms, likewise.
-    approximation : float or array
-        R_ap, term (e).
-    """
-
-    complexity_rows: Bound
-    complexity_pulls: Bound
-    deviation_rows: Bound
-    deviation_pulls: Bound
-    approximation: Bound
-
-    @property
-    def total(self) -> Bound:
-        """The bound itself."""
-        rows = np.asarray(self.complexity_rows) + self.deviation_rows
-        pulls = np.asarray(self.complexity_pulls) + self.deviation_pulls
-        return _inputs.result(rows + pulls + self.approximation)
-
-
-class BoundFunction(Protocol):
-    """A decorated bound; ``statement`` is its number, ``terms`` returns the terms of an excess risk."""
-
-    __name__: str
-    statement: str
-    terms: Callable[..., ExcessRisk]
-
-    def __call__(self, *args: Any, **options: Any) -> Bound:
-        """Evaluate the bound; all arrays broadcast."""
 
 
 Pulls = Literal["uniform", "first_round", "schedule"]
@@ -235,7 +185,7 @@ def bound(
     least: int = 0,
     ceiling: bool = True,
     example: str | None = None,
-) -> Callable[[Callable[[BoundArguments], Any]], BoundFunction]:
+) -> Callable[[Callable[[BoundArguments], Any]], Callable[..., Bound]]:
     """Turn a formula of a `BoundArguments` into a public bound.
 
     Parameters
@@ -258,45 +208,23 @@ def bound(
     """
     public = _signature(signature)
 
-    def decorate(formula: Callable[[BoundArguments], Any]) -> BoundFunction:
-        def checked(given: Mapping[str, Any]) -> BoundArguments:
-            return _checked(given, pulls=pulls, launch_factor=launch_factor, least=least, ceiling=ceiling)
-
-        def arguments(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-            call = public.bind(*args, **options)
-            call.apply_defaults()
-            return call.arguments
-
+    def decorate(formula: Callable[[BoundArguments], Any]) -> Callable[..., Bound]:
         def values(given: Mapping[str, Any]) -> Any:
-            point = checked(given)
+            point = _checked(given, pulls=pulls, launch_factor=launch_factor, least=least, ceiling=ceiling)
             with np.errstate(all="ignore"):
-                total = formula(point)
-                if isinstance(total, ExcessRisk):
-                    total = total.total
-                total = point.check.mask(np.asarray(total))
-                return total if given.get("log", True) else np.exp(total)
+                value = point.check.mask(np.asarray(formula(point)))
+                return value if given.get("log", True) else np.exp(value)
 
         @functools.wraps(formula)
         def evaluate(*args: Any, **options: Any) -> Bound:
-            return _inputs.result(_in_blocks(values, arguments(args, options)))
+            call = public.bind(*args, **options)
+            call.apply_defaults()
+            return _inputs.result(_in_blocks(values, call.arguments))
 
-        def terms(*args: Any, **options: Any) -> ExcessRisk:
-            point = checked(arguments(args, options))
-            parts: ExcessRisk = formula(point)
-            masked = {name: point.check.mask(np.asarray(getattr(parts, name))) for name in ExcessRisk.__slots__}
-            masked["approximation"] = parts.approximation
-            return ExcessRisk(**{name: _inputs.result(part) for name, part in masked.items()})
-
-        document = _document(formula, public, statement, example)
-        for name, value in (
-            ("__signature__", public),
-            ("__doc__", document),
-            ("statement", statement),
-            ("terms", terms),
-        ):
-            setattr(evaluate, name, value)
+        evaluate.__signature__ = public  # type: ignore[attr-defined]
+        evaluate.__doc__ = _document(formula, public, statement, example)
         _ELEMENTWISE.add(evaluate)
-        return cast("BoundFunction", evaluate)
+        return evaluate
 
     return decorate
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Bound", "Flags", "Floats", "Ints", "fraction", "from_log", "log_sum", "positive", "real", "result", "whole"]
+__all__ = ["Bound", "Flags", "Floats", "Ints", "fraction", "log_sum", "positive", "real", "result", "whole"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -76,14 +76,6 @@ def result(values: Floats) -> Bound:
     """Return a plain float for a zero-dimensional array and the array itself otherwise."""
     array = np.asarray(values, dtype=np.float64)
     return float(array) if array.ndim == 0 else array
-
-
-def from_log(log_values: Floats, *, log: bool) -> Bound:
-    """Return the bound from its natural logarithm, or that logarithm itself."""
-    if log:
-        return result(log_values)
-    with np.errstate(under="ignore", over="ignore"):
-        return result(np.exp(log_values))
 
 
 def _first(array: NDArray[np.generic], where: Flags) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory import formulas
-from theory._bound import BoundArguments, Optimism, Pairing, at_least_one
+from theory._bound import BoundArguments, Pairing, at_least_one
 from theory._inputs import Floats, Ints, log_sum
 
-__all__ = ["Landscape", "Tails", "landscape"]
+__all__ = ["Tails", "tails_on"]
 
 _TOGETHER = 1 << 15
 """Numbers, of points times rivals times splits, that are computed side by side."""
@@ -108,65 +108,32 @@ class Tails:
         return np.asarray(np.where(smallest > 0, np.clip(shift, 0.0, smallest), 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Landscape:
-    """What the tails need of theta and r, computed once for all rounds.
-
-    Attributes
-    ----------
-    spread, moved, fall : array
-        M, the range under replacement of a row, and 1 - inf l.
-    radius : array
-        The optimism times sqrt n: c_d r (Theorem 1), or 2 c* r by symmetrisation.
-    pairing, optimism
-        As in :mod:`theory.tighter`.
-    population : array of int or None
-        None for draws with replacement; the number m of rows for draws without replacement.
-    """
-
-    spread: Floats
-    moved: Floats
-    fall: Floats
-    radius: Floats
-    pairing: Pairing
-    optimism: Optimism
-    population: Ints | None
-
-    def tails(self, n: Ints) -> Tails:
-        """Return the tail bounds of V on ``n`` rows."""
-        rows = at_least_one(n)
-        stiffness = rows / self.moved**2
-        variance: Floats = 1 / rows
-        if self.population is not None:
-            m = np.maximum(self.population.astype(np.float64), rows)
-            with np.errstate(divide="ignore"):
-                stiffness = stiffness * formulas.permutation_gain(rows, m)
-            if self.optimism == "dual":
-                variance = variance * (m - rows) / np.maximum(m - 1, 1.0)
-        return Tails(
-            optimism=np.asarray(self.radius * np.sqrt(variance)),
-            stiffness=np.asarray(stiffness),
-            rows=rows,
-            spread=self.spread,
-            fall=self.fall,
-            pairing=self.pairing,
-        )
-
-
-def landscape(p: BoundArguments) -> Landscape:
-    """Prepare the tails of a point for all numbers of rows."""
-    mean_radius = p.mean_kappa_lambda
-    if mean_radius is not None and np.any(mean_radius > p.r * (1 + 1e-12)):
+def tails_on(p: BoundArguments, n: Ints) -> Tails:
+    """Return the tail bounds of V on ``n`` rows at a point."""
+    mean = p.r if p.mean_kappa_lambda is None else p.mean_kappa_lambda
+    if np.any(mean > p.r * (1 + 1e-12)):
         raise ValueError(
             f"mean_kappa_lambda must not exceed kappa_lambda (a mean of K(x, x) is at most its largest value), "
-            f"got {np.max(mean_radius):g}"
+            f"got {np.max(mean):g}"
         )
+    rows = at_least_one(n)
     # A zero range (r = 0) only occurs at points that the caller masks.
-    moved = np.maximum(p.moved, np.finfo(float).tiny)
-    constant = formulas.optimism_constant(p.theta, p.optimism)
-    radius = constant * (p.r if mean_radius is None else mean_radius)
-    fall = formulas.loss_fall(p.theta, p.r, p.r)
-    return Landscape(p.width, moved, fall, np.asarray(radius), p.pairing, p.optimism, p.population)
+    stiffness = rows / np.maximum(p.moved, np.finfo(float).tiny) ** 2
+    variance: Floats = 1 / rows
+    if p.population is not None:
+        m = np.maximum(p.population.astype(np.float64), rows)
+        with np.errstate(divide="ignore"):
+            stiffness = stiffness * formulas.permutation_gain(rows, m)
+        if p.optimism == "dual":
+            variance = variance * (m - rows) / np.maximum(m - 1, 1.0)
+    return Tails(
+        optimism=np.asarray(formulas.optimism_constant(p.theta, p.optimism) * mean * np.sqrt(variance)),
+        stiffness=np.asarray(stiffness),
+        rows=rows,
+        spread=p.width,
+        fall=formulas.loss_fall(p.theta, p.r, p.r),
+        pairing=p.pairing,
+    )
 
 
 def _scaled(stiffness: Floats, shift: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from theory import tighter
 from theory._bound import EITHER_GAP, Kernel, Pairing, Rows, Strategy
-from theory._inputs import Bound, Flags, Floats, Ints, from_log, result
+from theory._inputs import Bound, Flags, Floats, Ints, result
 from theory.budgets import launch_budget, required_budget
 from theory.errors import AssumptionError
 from theory.population import Alignment
@@ -41,7 +41,8 @@ class BoundValue:
     @property
     def value(self) -> Bound:
         """The bound itself; it may exceed 1."""
-        return from_log(np.asarray(self.log_value), log=False)
+        with np.errstate(under="ignore", over="ignore"):
+            return result(np.exp(self.log_value))
 
     @property
     def vacuous(self) -> bool | Flags:

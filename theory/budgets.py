@@ -1,7 +1,7 @@
-"""Invert bounds: the budget, the number of rows or the gap for a wanted failure probability.
+"""Invert bounds: the budget or the number of rows for a wanted failure probability.
 
 Answers are exact: ``required_budget`` returns an integer that satisfies the bound while the integer
-before it does not, and ``smallest_gap`` a float of which the same is true of the float before it.
+before it does not.
 
 Every bound of this package is monotone in B, up to rounding: each n_t = floor(B / (T a_t)) grows with B and
 the bound falls with each n_t (for per-arm ``gaps`` see Theorem 3 of ``docs/theorems.md``). So bisection finds
@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from theory._bound import POPULATION_EXHAUSTED, is_elementwise
 from theory._inputs import Bound, Flags
-from theory.constants import gap_ceiling
 from theory.errors import AssumptionError
 
-__all__ = ["launch_budget", "one_by_one", "required_budget", "smallest_budget", "smallest_gap"]
+__all__ = ["launch_budget", "one_by_one", "required_budget", "smallest_budget"]
 
 LARGEST_BUDGET = 2**52
 """Above this, a whole number of pulls is no longer exact in floating point."""
@@ -31,13 +30,10 @@ LARGEST_BUDGET = 2**52
 SECTIONS = 48
 """Parts of an interval whose ends are tried together."""
 
-#: Width of an interval of gaps, in units of the gap, below which its ends are too close for many parts.
-_NARROW = 1e-13
-
 
 def required_budget(
     bound: Callable[..., Bound],
-    target: float | None = None,
+    target: float,
     /,
     *,
     limit: int = LARGEST_BUDGET,
@@ -51,8 +47,7 @@ def required_budget(
         A bound of :mod:`theory.paper`, :mod:`theory.corrected` or :mod:`theory.tighter`; its first
         argument (B, n or m) is what is sought.
     target : float
-        The wanted failure probability (or regret, for a regret bound). ``delta=`` is accepted as a
-        name for it when the bound itself has no such parameter.
+        The wanted failure probability (or regret, for a regret bound).
     limit
         The largest budget considered.
     **parameters
@@ -75,10 +70,11 @@ def required_budget(
     >>> [required_budget(bounds.delta_fail_uniform, 0.05, **pool) for bounds in (paper, tighter)]
     [33400, 2400]
     """
-    wanted, rest = _target(target, parameters)
-    end = _limit(bound, limit, rest)
-    failure = f"no budget up to {end} brings {_name(bound)} to {wanted:g}"
-    return smallest_budget(_holds(bound, wanted, rest), end, failure, _parts(bound, rest))
+    if not target > 0:
+        raise ValueError(f"the target must be positive, got {target!r}")
+    end = _limit(bound, limit, parameters)
+    failure = f"no budget up to {end} brings {_name(bound)} to {target:g}"
+    return smallest_budget(_holds(bound, target, parameters), end, failure, _parts(bound, parameters))
 
 
 def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
@@ -98,52 +94,16 @@ def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, *
     return smallest_budget(_holds(bound, math.inf, parameters), end, failure, _parts(bound, parameters))
 
 
-def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **parameters: Any) -> float:
-    """Return the smallest gap that ``bound`` certifies with failure probability ``target``.
-
-    ``parameters`` are the bound's arguments other than ``gap``, among them ``theta`` and
-    ``kappa_lambda``. The answer works and the next smaller float does not.
-
-    Raises
-    ------
-    ValueError
-        When even the largest possible gap is not certified.
-
-    Examples
-    --------
-    >>> from theory import tighter
-    >>> gap = smallest_gap(tighter.delta_fail_uniform, 0.05, B=16000, K=8, theta=0.1, kappa_lambda=0.5)
-    >>> round(gap, 4)
-    0.0788
-    """
-    wanted, rest = _target(target, parameters)
-    ceiling = float(gap_ceiling(rest["theta"], rest["kappa_lambda"]))
-    works = _holds(bound, wanted, rest, name="gap")
-    if not works(np.array([ceiling]))[0]:
-        raise ValueError(
-            f"{_name(bound)} certifies no gap up to the largest possible one, {ceiling:.6g}, at {wanted:g}"
-        )
-    low, high = 0.0, ceiling
-    while high - low > _NARROW * high:
-        low, high = _section(works, np.linspace(low, high, _parts(bound, rest) + 1))
-    while low < low + (high - low) / 2 < high:
-        low, high = _section(works, np.array([low, low + (high - low) / 2, high]))
-    return float(high)
-
-
-def _holds(
-    bound: Callable[..., Bound], target: float, parameters: dict[str, Any], name: str | None = None
-) -> Callable[[NDArray[Any]], Flags]:
-    """Return a function that tells for ascending budgets (or values of ``name``) where the bound is at most the target.
+def _holds(bound: Callable[..., Bound], target: float, parameters: dict[str, Any]) -> Callable[[NDArray[Any]], Flags]:
+    """Return a function that tells for ascending budgets where the bound is at most the target.
 
     A nan (assumption not met) compares false.
     """
     log = {"log": True} if "log" in inspect.signature(bound).parameters else {}
     level = math.log(target) if log and target < math.inf else target
 
-    def at(values: Any) -> Any:
-        place = ((), {name: values}) if name else ((values,), {})
-        return np.asarray(bound(*place[0], **place[1], **parameters, strict=False, **log)) <= level
+    def at(budgets: Any) -> Any:
+        return np.asarray(bound(budgets, **parameters, strict=False, **log)) <= level
 
     return at if is_elementwise(bound, parameters) else one_by_one(at)
 
@@ -160,19 +120,6 @@ def one_by_one(holds: Callable[[Any], Any]) -> Callable[[NDArray[Any]], Flags]:
         return flags
 
     return works
-
-
-def _target(target: float | None, parameters: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """Return the wanted value, given first or as ``delta=``, and the remaining parameters."""
-    rest = dict(parameters)
-    if target is None:
-        if "delta" not in rest:
-            raise ValueError("a target is needed: the failure probability delta to reach")
-        target = rest.pop("delta")
-    wanted = float(target)
-    if not wanted > 0:
-        raise ValueError(f"the target must be positive, got {target!r}")
-    return wanted, rest
 
 
 def _name(bound: Callable[..., Bound]) -> str:

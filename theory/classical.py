@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 __all__ = ["CLASSICAL", "ClassicalBound", "Kind", "SubGaussianArms", "exchange_exponent", "find_bounds"]
@@ -116,11 +116,6 @@ def _bound_halving_sum(budget: float, arms: SubGaussianArms, *, accumulate: bool
     return math.fsum(total)
 
 
-def _bound_accumulated_halving(budget: float, arms: SubGaussianArms) -> float:
-    """Bound halving whose scores use all pulls so far (median elimination)."""
-    return _bound_halving_sum(budget, arms, accumulate=True)
-
-
 def exchange_exponent(divergences: Sequence[tuple[float, float]], *, uniform: bool = False) -> float:
     """Return the exponent per pull of the lower bound 1/4 exp(-B exponent) of Theorem 21.
 
@@ -179,11 +174,6 @@ def _bound_exchange(budget: float, arms: SubGaussianArms, *, uniform: bool = Fal
             value if arms.divergences else 0.0, 0.5 * math.erfc(gap * math.sqrt(informative / 8.0) / arms.deviation)
         )
     return value
-
-
-def _bound_exchange_uniform(budget: float, arms: SubGaussianArms) -> float:
-    """Bound uniform allocation from below: floor(B/K) pulls of every arm."""
-    return _bound_exchange(budget, arms, uniform=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +243,7 @@ CLASSICAL: dict[str, ClassicalBound] = {
             "accumulated_sum",
             "finite-sum bound, all pulls",
             "accumulated halving",
-            _bound_accumulated_halving,
+            partial(_bound_halving_sum, accumulate=True),
             "Markov's inequality in every round, see the source",
         ),
         ClassicalBound(
@@ -268,7 +258,7 @@ CLASSICAL: dict[str, ClassicalBound] = {
             "exchange_uniform",
             "lower bound, equal pulls",
             "uniform",
-            _bound_exchange_uniform,
+            partial(_bound_exchange, uniform=True),
             "Theorem 21; Kaufmann, Cappe and Garivier (JMLR 2016), Lemma 1",
             kind="lower",
         ),

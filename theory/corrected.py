@@ -3,7 +3,7 @@
 Repairs, with the place that needs each (proofs in ``docs/theorems.md``, section 2):
 
 * range: Hoeffding and McDiarmid need the length M of the losses' interval, not 1 (A.2 term d, A.4 a and c,
-  A.6); M is :func:`theory.constants.loss_range`.
+  A.6); M is :func:`theory.formulas.loss_range`.
 * comparator: the best arm's full-data minimiser is a fixed function, so terms A.4 (c), A.2 (d) and
   A.6 (b) need Hoeffding's inequality and no Rademacher term.
 * ties: "identifies feature 1" becomes "selects one of the best arms S*"; ``best_count = |S*|``
@@ -27,12 +27,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from theory import _inputs, formulas
-from theory._bound import PARAMETERS, BoundArguments, ExcessRisk, Rows, at_least_one, bound
-from theory._inputs import Bound, Floats, Ints
-from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, halving_schedule
+from theory._bound import BoundArguments, Rows, at_least_one, bound
+from theory._inputs import Floats, Ints
+from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS
 from theory.paper import lemma_3
 
 __all__ = [
@@ -45,39 +44,13 @@ __all__ = [
     "excess_risk_uniform",
     "exploratory_regret_median",
     "exploratory_regret_uniform",
-    "kappa_of",
     "lemma_3",
     "lemma_4",
-    "selected_rows",
     "term_a",
     "term_d",
 ]
 
 _FAILURE = "B, K, gap, theta, kappa_lambda, *, best_count, strict, log"
-
-
-def kappa_of(largest_kernel_value: ArrayLike) -> Bound:
-    """Return kappa = sqrt(sup K(x, x)); repairs the definition in Lemma 4, which omits the root.
-
-    Examples
-    --------
-    >>> kappa_of(4.0)
-    2.0
-    """
-    return _inputs.result(np.sqrt(_inputs.positive(largest_kernel_value, "largest_kernel_value")))
-
-
-def selected_rows(B: ArrayLike, K: ArrayLike, *, rows: Rows = "accumulated") -> Ints:
-    """Return the rows behind the model of median elimination: n_1 + ... + n_T, or n_T for fresh rows.
-
-    Repairs A.5, which has (2^{T+1} - 1) n_1 where (K - 1) n_1 is true for K = 2^c and K log2 K a divisor of B.
-
-    Examples
-    --------
-    >>> int(selected_rows(240, 8)), int(selected_rows(240, 8, rows="fresh"))
-    (70, 40)
-    """
-    return np.asarray(np.max(halving_schedule(B, K).rows(PARAMETERS["rows"].check(rows, "rows")), axis=0))
 
 
 @bound(
@@ -89,7 +62,7 @@ def lemma_4(p: BoundArguments) -> Any:
     Repairs the range in A.6; the condition needs this arm's gap only. Never above the printed
     4 exp(-(2/9) n ...) as long as M <= 3.
     """
-    return formulas.log_failure_pair_corrected(p.rows_per_arm, p.gap, p.theta, p.r, p.width)
+    return formulas.log_failure_uniform_corrected(p.rows_per_arm, 1, p.gap, p.theta, p.r, p.width)
 
 
 @bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="2.6e-09")
@@ -147,8 +120,7 @@ def exploratory_regret_uniform(p: BoundArguments) -> Any:
 
     With probability at least 1 - delta - delta_fail of this module.
     """
-    complexity, deviation = _regret(p, p.rows_per_arm, p.delta, 1)
-    return complexity + deviation
+    return sum(_regret(p, p.rows_per_arm, p.delta, 1))
 
 
 @bound(
@@ -164,8 +136,7 @@ def exploratory_regret_median(p: BoundArguments) -> Any:
     With probability at least 1 - delta - delta_fail of this module.
     """
     # A tied arm may have dropped out earlier, so that the survivor is compared with itself.
-    complexity, deviation = _regret(p, _selected(p), p.delta, p.best)
-    return complexity + deviation
+    return sum(_regret(p, _selected(p), p.delta, p.best))
 
 
 @bound(
@@ -208,7 +179,7 @@ def excess_risk_supervised(p: BoundArguments) -> Any:
     """Bound the excess risk of the ball minimiser by 2cr/sqrt B + (1 + M) sqrt(log(2/delta)/2B) + R_ap."""
     deviation = formulas.hoeffding_deviation(p.B, 2 / p.delta)
     complexity = formulas.complexity(p.B, formulas.rademacher_constant(p.theta), p.r, 2)
-    return complexity + (1 + formulas.loss_range(p.theta, p.r, p.r)) * deviation + p.approximation_error
+    return complexity + (1 + formulas.loss_range(p.theta, p.r)) * deviation + p.approximation_error
 
 
 @bound("term (a) of A.2, corrected", "m, theta, kappa_lambda, delta, *, arms, strict", example="0.136")
@@ -224,7 +195,7 @@ def term_a(p: BoundArguments) -> Any:
 @bound("term (d) of A.2, corrected", "m, theta, kappa_lambda, delta, *, strict", example="0.0707")
 def term_d(p: BoundArguments) -> Any:
     """Evaluate M sqrt(log(1/delta) / 2m); the comparator is fixed."""
-    return formulas.loss_range(p.theta, p.r, p.r) * formulas.hoeffding_deviation(p.m, 1 / p.delta)
+    return formulas.loss_range(p.theta, p.r) * formulas.hoeffding_deviation(p.m, 1 / p.delta)
 
 
 def _selected(p: BoundArguments) -> Floats:
@@ -237,16 +208,10 @@ def _regret(p: BoundArguments, n: Floats, delta: Floats, comparators: Ints | int
     return formulas.regret_terms_corrected(n, p.theta, p.r, delta, p.best, comparators, p.width)
 
 
-def _excess_risk(p: BoundArguments, n: Floats, comparators: Ints | int) -> ExcessRisk:
+def _excess_risk(p: BoundArguments, n: Floats, comparators: Ints | int) -> Any:
     share, m = p.delta / 3, p.m
     # Lemma 3 must hold for arm 1 alone without ties, for all K arms with ties.
     candidates = np.where(p.best > 1, p.K, 1)
-    complexity, deviation = _regret(p, n, share, comparators)
-    over_rows = formulas.hoeffding_deviation(m, candidates / share)
-    return ExcessRisk(
-        complexity_rows=formulas.complexity(m, formulas.rademacher_constant(p.theta), p.r, 2),
-        complexity_pulls=complexity,
-        deviation_rows=over_rows + p.width * formulas.hoeffding_deviation(m, 1 / share),
-        deviation_pulls=deviation,
-        approximation=p.approximation_error,
-    )
+    over_rows = formulas.uniform_risk_deviation(m, p.theta, p.r, share / candidates)
+    over_rows = over_rows + p.width * formulas.hoeffding_deviation(m, 1 / share)
+    return over_rows + sum(_regret(p, n, share, comparators)) + p.approximation_error

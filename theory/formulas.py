@@ -3,20 +3,18 @@
 Symbols: ``theta`` rejection cost in (0, 1/2), ``r`` = kappa * Lambda, ``gap`` = Delta, ``n`` rows per arm, ``K`` arms,
 ``b`` = theta / (1 - 2 theta). The surrogate loss of Eq. 2 is a function of t = y h(x) and s = g(x).
 
-Nothing is checked here: :mod:`theory.constants`, :mod:`theory.paper`, :mod:`theory.corrected` and :mod:`theory.tighter`
-check their arguments and evaluate these formulas. A formula that needs more than arithmetic takes a backend ``xp`` with
-``q`` (a quotient of integers), ``sqrt``, ``log``, ``exp``, ``max`` and ``min``: `FLOATS` for floats and numpy arrays,
-`RATIONALS` for `fractions.Fraction`, or an object for ball arithmetic with the same methods.
+Nothing is checked here: :mod:`theory.paper`, :mod:`theory.corrected` and :mod:`theory.tighter` check their arguments
+and evaluate these formulas. A formula that needs more than arithmetic takes a backend ``xp`` with ``q`` (a quotient of
+integers), ``sqrt``, ``log``, ``exp``, ``max`` and ``min``: `FLOATS` for floats and numpy arrays, or an object for ball
+arithmetic with the same methods.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,28 +47,6 @@ CORRECTED_SIMPLIFIED = 8
 """Divisor of Delta^2 n / M^2 in the corrected simplified exponent."""
 
 
-class Backend(Protocol):
-    """Elementary functions of one kind of numbers; `q` is a quotient of integers."""
-
-    def q(self, numerator: int, denominator: int = 1) -> Any:
-        """Return the quotient of two integers."""
-
-    def sqrt(self, x: Any) -> Any:
-        """Return the square root."""
-
-    def log(self, x: Any) -> Any:
-        """Return the natural logarithm."""
-
-    def exp(self, x: Any) -> Any:
-        """Return the exponential."""
-
-    def max(self, *values: Any) -> Any:
-        """Return the largest value."""
-
-    def min(self, *values: Any) -> Any:
-        """Return the smallest value."""
-
-
 class Floats:
     """Floats and numpy arrays, element by element."""
 
@@ -91,36 +67,10 @@ class Floats:
         return functools.reduce(np.minimum, values)
 
 
-class Rationals:
-    """Exact fractions; a result that is not rational is an error."""
+Backend: TypeAlias = Any
+"""`FLOATS`, or an object with its methods."""
 
-    q = staticmethod(Fraction)
-    max = staticmethod(max)
-    min = staticmethod(min)
-
-    def sqrt(self, x: Any) -> Fraction:
-        """Return the root of a square."""
-        number = Fraction(x)
-        root = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
-        if root * root != number:
-            raise ValueError(f"the square root of {number} is not rational")
-        return root
-
-    def log(self, x: Any) -> Fraction:
-        """Return log 1 = 0."""
-        if x != 1:
-            raise ValueError(f"the logarithm of {x} is not rational")
-        return Fraction(0)
-
-    def exp(self, x: Any) -> Fraction:
-        """Return exp 0 = 1."""
-        if x != 0:
-            raise ValueError(f"the exponential of {x} is not rational")
-        return Fraction(1)
-
-
-FLOATS = Floats()
-RATIONALS = Rationals()
+FLOATS: Backend = Floats()
 
 
 # The surrogate loss and its constants.
@@ -177,17 +127,29 @@ def loss_fall(theta: Any, r_h: Any, r_g: Any, xp: Backend = FLOATS) -> Any:
     return xp.min((r_h - s) / 2, 1 - theta + rejection_slope(theta) * s, 1)
 
 
-def loss_range(theta: Any, r_h: Any, r_g: Any, xp: Backend = FLOATS) -> Any:
-    """Return M = sup l - inf l over |h| <= r_h, |g| <= r_g."""
+def loss_range(theta: Any, r_h: Any, r_g: Any = None, xp: Backend = FLOATS) -> Any:
+    """Return M = sup l - inf l over |h| <= r_h, |g| <= r_g (r_h if not given): the paper's proofs take 1."""
+    r_g = r_h if r_g is None else r_g
     return loss_rise(theta, r_h, r_g, xp) + loss_fall(theta, r_h, r_g, xp)
 
 
 def replacement_range(theta: Any, r: Any, kernel: str = "any", xp: Backend = FLOATS) -> Any:
     """Return D, the largest change of the loss of one f between two rows; smaller for a nonnegative kernel."""
-    full = loss_range(theta, r, r, xp)
+    full = loss_range(theta, r, xp=xp)
     if kernel == "any":
         return full
     return xp.min(full, xp.sqrt(2) * xp.max(1, rejection_slope(theta)) * r)
+
+
+def gap_ceiling(theta: Any, r: Any, positive_fraction: Any = None) -> Any:
+    """Return Delta_max = 1 - inf l, the largest possible gap of Eq. 7, for floats.
+
+    f = 0 has loss 1 everywhere, so every minimised risk lies in [inf l, 1]. When the fraction pi of positive labels is
+    known, Jensen's inequality confines (E yh, E g) to the disc of radius r sqrt(2 (pi^2 + (1 - pi)^2)).
+    """
+    if positive_fraction is None:
+        return loss_fall(theta, r, r)
+    return loss_fall_on_disc(theta, r, r * np.sqrt(2 * (positive_fraction**2 + (1 - positive_fraction) ** 2)))
 
 
 def loss_fall_on_disc(theta: Any, r: Any, radius: Any) -> Any:
@@ -208,11 +170,6 @@ def loss_fall_on_disc(theta: Any, r: Any, radius: Any) -> Any:
 def launch_rows(factor: int, gap: Any, theta: Any, r: Any) -> Any:
     """Return factor ((1 - theta) r)^2 / ((1 - 2 theta) Delta)^2, the threshold of the identification condition."""
     return factor * (rademacher_constant(theta) * r / gap) ** 2
-
-
-def launch_rows_tighter(gap: Any, theta: Any, r: Any, optimism: str = "dual", xp: Backend = FLOATS) -> Any:
-    """Return (c_d r / Delta)^2, or (2 c* r / Delta)^2: the threshold of Theorem 2."""
-    return (optimism_constant(theta, optimism, xp) * r / gap) ** 2
 
 
 def optimism_constant(theta: Any, optimism: str = "dual", xp: Backend = FLOATS) -> Any:
@@ -261,11 +218,6 @@ def log_failure_median_simplified(n: Any, gap: Any, theta: Any, r: Any, xp: Back
     """Return the logarithm of A.3: 8 exp(-Delta^2 n / 72) / (1 - exp(-Delta^2 C / 72)), C = 64 c^2 r^2 / Delta^2."""
     denominator = log_one_minus_exp(-(gap**2) * launch_rows(LAUNCH_THEOREMS, gap, theta, r) / PAPER_SIMPLIFIED, xp)
     return xp.log(xp.q(PAPER_GEOMETRIC)) - gap**2 * n / PAPER_SIMPLIFIED - denominator
-
-
-def log_failure_pair_corrected(n: Any, gap: Any, theta: Any, r: Any, width: Any, xp: Backend = FLOATS) -> Any:
-    """Return the logarithm of Lemma 4 corrected: 2 exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2)."""
-    return xp.log(xp.q(CORRECTED_PREFACTOR)) + log_tail_corrected(n, gap, theta, r, width, xp)
 
 
 def log_failure_uniform_corrected(
@@ -336,12 +288,6 @@ def regret_terms_corrected(
 # The tighter theorems.
 
 
-def regret_gap_free(n: Any, K: Any, theta: Any, r: Any, delta: Any, moved: Any) -> Any:
-    """Return Theorem 6 (i): d r / sqrt n + D (sqrt(ln(2K/delta)/2n) + sqrt(ln(2/delta)/2n)), D = ``moved``."""
-    deviations = hoeffding_deviation(n, 2 * K / delta) + hoeffding_deviation(n, 2 / delta)
-    return complexity(n, deviation_constant(theta, r), r, 1) + moved * deviations
-
-
 def selection_regret(n: Any, theta: Any, r: Any, argument: Any, moved: Any, xp: Backend = FLOATS) -> Any:
     """Return Theorem 6 (iv): c_d r / sqrt n + D sqrt(2 ln(argument) / n), D = ``moved``."""
     return complexity(n, dual_constant(theta, xp), r, 1, xp) + 2 * moved * hoeffding_deviation(n, argument, xp)
@@ -360,7 +306,7 @@ def log_tail_bernstein(n: Any, shift: Any, width: Any, variance: Any) -> Any:
 
 def log_tail_bousquet(n: Any, shift: Any, theta: Any, r: Any, variance: Any) -> Any:
     """Return -x with shift = beta + sqrt(2 x (variance + 2 M beta) / n) + M x / (3 n), Bousquet (Theorem 7)."""
-    width = loss_range(theta, r, r)
+    width = loss_range(theta, r)
     beta = complexity(n, deviation_constant(theta, r), r, 1)
     excess = np.maximum(shift - beta, 0.0)
     drift = 2 * (variance + 2 * width * beta) / n
@@ -472,32 +418,27 @@ def halving_schedule(B: ArrayLike, K: ArrayLike) -> HalvingSchedule:
 
 
 def _floor_over_log(budget: Ints, arms: Ints, multiple: Ints) -> Ints:
-    mantissa, exponent = np.frexp(arms.astype(np.float64))
-    power = mantissa == 0.5
-    integer_log = np.maximum(exponent.astype(np.int64) - 1, 1)
-    real_log = np.where(power, 1.0, np.log2(arms))
-    quotient = budget / (multiple * real_log)
-    # The logarithm of any other K is irrational and the quotient no integer, but near a convergent of the
-    # logarithm it comes closer to one than floating point can resolve: those are divided again in decimals.
-    doubtful = ~power & (np.abs(quotient - np.round(quotient)) <= 16 * np.finfo(float).eps * (1 + quotient))
-    rounded_down: Ints = np.where(power, budget // (multiple * integer_log), np.floor(quotient).astype(np.int64))
-    if not np.any(doubtful):
-        return rounded_down
-    budgets, counts, factors = np.broadcast_arrays(budget, arms, multiple)
-    exact = np.array(rounded_down)
-    for index in map(tuple, np.argwhere(doubtful)):
-        exact[index] = _exact_floor(int(budgets[index]), int(counts[index]), int(factors[index]))
-    return exact
+    """Return floor(budget / (multiple log2 arms)), exact also where floats cannot tell a quotient from an integer."""
+    quotient = np.asarray(budget / (multiple * np.log2(arms)))
+    floors: Ints = np.array(np.floor(quotient), dtype=np.int64)
+    near = np.asarray(np.abs(quotient - np.round(quotient)) <= 16 * np.finfo(float).eps * (1 + quotient))
+    if np.any(near):
+        numbers = (array[near] for array in np.broadcast_arrays(budget, arms, multiple))
+        floors[near] = np.vectorize(_exact_floor, otypes=[np.int64])(*numbers)
+    return floors
+
+
+def _exact_floor(*numbers: Any) -> int:
+    budget, arms, multiple = map(int, numbers)
+    if arms & (arms - 1) == 0:
+        return budget // (multiple * (arms.bit_length() - 1))
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return int(Decimal(budget) / (multiple * _log2(arms)))
 
 
 _DIGITS = 60
 """Numbers below 2^63 have 19 digits, so 60 leave a relative error of 1e-40 for the distance to an integer."""
-
-
-def _exact_floor(budget: int, arms: int, multiple: int) -> int:
-    with localcontext() as context:
-        context.prec = _DIGITS
-        return int(Decimal(budget) / (multiple * _log2(arms)))
 
 
 @functools.lru_cache(maxsize=1024)

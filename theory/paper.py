@@ -16,11 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from theory import formulas
-from theory._bound import BoundArguments, ExcessRisk, Strategy, at_least_one, bound
+from theory._bound import BoundArguments, Strategy, at_least_one, bound
 from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, first_round_pulls, total_pulls_median, uniform_pulls
 
 __all__ = [
-    "ExcessRisk",
     "Strategy",
     "delta_fail_median",
     "delta_fail_median_simplified",
@@ -35,8 +34,6 @@ __all__ = [
     "first_round_pulls",
     "lemma_3",
     "lemma_4",
-    "term_a",
-    "term_d",
     "total_pulls_median",
     "uniform_pulls",
 ]
@@ -143,9 +140,8 @@ def excess_risk_median(p: BoundArguments) -> Any:
     return _excess_risk(p, at_least_one(total_pulls_median(p.B, p.K)))
 
 
-def _excess_risk(p: BoundArguments, n: Any) -> ExcessRisk:
-    terms = formulas.excess_risk_terms_paper(p.m, n, p.theta, p.r, p.delta)
-    return ExcessRisk(*terms, p.approximation_error)
+def _excess_risk(p: BoundArguments, n: Any) -> Any:
+    return sum(formulas.excess_risk_terms_paper(p.m, n, p.theta, p.r, p.delta)) + p.approximation_error
 
 
 @bound("Eq. 6", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1, example="0.0393")
@@ -161,17 +157,8 @@ def excess_risk_supervised(p: BoundArguments) -> Any:
 
 @bound("Lemma 3 (A.1)", _ROWS, example="0.136")
 def lemma_3(p: BoundArguments) -> Any:
-    """Bound R(f) - R_hat_surr(f) for all f by 2 c r / sqrt m + sqrt(log(1/delta) / 2m)."""
-    return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
+    """Bound R(f) - R_hat_surr(f) for all f by 2 c r / sqrt m + sqrt(log(1/delta) / 2m).
 
-
-@bound("term (a) of A.2", _ROWS, example="0.136")
-def term_a(p: BoundArguments) -> Any:
-    """Evaluate Lemma 3 at the selected model: 2 c r / sqrt m + sqrt(log(1/delta_1) / 2m)."""
-    return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
-
-
-@bound("term (d) of A.2", _ROWS, example="0.136")
-def term_d(p: BoundArguments) -> Any:
-    """Evaluate term (d), printed with the same right-hand side: 2 c r / sqrt m + sqrt(log(1/delta_2) / 2m)."""
+    Terms (a) and (d) of A.2 are printed with the same right-hand side.
+    """
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)

@@ -14,8 +14,7 @@ import numpy as np
 from scipy import special
 
 from theory._inputs import Floats
-from theory.verdicts import clopper_pearson
-from theory.verdicts.verdict import real, whole
+from theory.verdicts import clopper_pearson, real, whole
 
 __all__ = ["limit_mean_risk", "limit_risk"]
 

@@ -32,7 +32,7 @@ import numpy as np
 from theory import _inputs, formulas
 from theory._bound import CEILING_TOLERANCE, BoundArguments, at_least_one, bound, require_population
 from theory._inputs import Floats, Ints
-from theory._tails import Landscape, Tails, landscape
+from theory._tails import Tails, tails_on
 
 __all__ = [
     "comparator_tail_variance",
@@ -69,7 +69,7 @@ def launch_rows(p: BoundArguments) -> Any:
     Lemma 1 of the paper needs 16 c^2 r^2 / Delta^2, which is 20, 28, 48 and 34 times as much at theta = 0.1,
     0.2, 0.3 and 0.4.
     """
-    return formulas.launch_rows_tighter(p.gap, p.theta, p.r, p.optimism)
+    return (formulas.optimism_constant(p.theta, p.optimism) * p.r / p.gap) ** 2
 
 
 @bound("Theorem 9", "gap, theta, kappa_lambda, m", example="4.77")
@@ -93,7 +93,7 @@ def lemma_4(p: BoundArguments) -> Any:
     Twice the exponent for "independent" rows; a sum of two terms for "arbitrary" pairing. D is the
     range under replacement of a row (M for any kernel) and w the gain without replacement.
     """
-    tails = _launched(p, landscape(p))
+    tails = _launched(p)
     margins = tails.margins(p.gaps)
     return np.minimum(tails.log_beaten_by_any(margins), tails.log_crowd(margins, 0.0, p.gap))
 
@@ -109,7 +109,7 @@ def delta_fail_uniform(p: BoundArguments) -> Any:
 
     over arms with positive gaps; the second costs about 2 sqrt(K - 1) where the first costs K - 1.
     """
-    tails = _launched(p, landscape(p))
+    tails = _launched(p)
     margins = tails.margins(p.gaps)
     log_count: Any = 0.0 if p.per_arm else np.log(np.asarray(p.rivals, dtype=np.float64))
     beaten = log_count + tails.log_beaten_by_any(margins)
@@ -129,21 +129,20 @@ def delta_fail_median(p: BoundArguments) -> Any:
     (1 / (k_t - j)) sum_{rho = j+1}^{A_t} P(Delta_(rho)), where Delta_(1) <= Delta_(2) <= ... and
     A_t = a_t - 1 rivals for fresh rows, K - 1 for accumulated rows; or of the split form of Theorem 3.
     """
-    ground = landscape(p)
-    _launched(p, ground)
+    _launched(p)
     scored_rows = p.schedule.rows(p.rows)
     require_population(scored_rows.max(axis=0), p.population, p.check)
     log_round = _log_round_per_arm if p.per_arm else _log_round
     rounds = zip(scored_rows, p.schedule.active, p.schedule.kept, strict=True)
-    logs = [(log_round(p, ground.tails(n), active, kept), active) for n, active, kept in rounds]
+    logs = [(log_round(p, tails_on(p, n), active, kept), active) for n, active, kept in rounds]
     return _inputs.log_sum([np.where(active > 1, np.minimum(value, 0.0), -np.inf) for value, active in logs])
 
 
-def _launched(p: BoundArguments, ground: Landscape) -> Tails:
+def _launched(p: BoundArguments) -> Tails:
     """Return the tails on n rows, after checking n >= 1, n <= m and (for one gap) the launch condition."""
     p.check.require("at least one row per arm", p.n)
     require_population(p.n, p.population, p.check)
-    tails = ground.tails(p.n)
+    tails = tails_on(p, p.n)
     if not p.per_arm:
         # With per-arm gaps an arm below its launch budget just counts as a certain winner.
         p.check.require("launch condition gap > optimism of the rival arm", p.gap - tails.optimism)
@@ -280,7 +279,9 @@ def excess_risk_median(p: BoundArguments) -> Any:
 
 def _regret_gap_free(p: BoundArguments) -> Any:
     p.check.require("at least one row per arm", p.n)
-    return formulas.regret_gap_free(p.rows_per_arm, p.K, p.theta, p.r, p.delta, p.moved)
+    n = p.rows_per_arm
+    deviations = formulas.hoeffding_deviation(n, 2 * p.K / p.delta) + formulas.hoeffding_deviation(n, 2 / p.delta)
+    return formulas.complexity(n, formulas.deviation_constant(p.theta, p.r), p.r, 1) + p.moved * deviations
 
 
 # Theorem 7: tails that use variances (Bernstein, Bousquet).
@@ -303,7 +304,7 @@ def comparator_tail_variance(p: BoundArguments) -> Any:
 
     ``variance`` bounds the variance of the loss of the best arm's full-data minimiser.
     """
-    return formulas.log_tail_bernstein(p.rows_per_arm, p.shift, formulas.loss_range(p.theta, p.r, p.r), p.variance)
+    return formulas.log_tail_bernstein(p.rows_per_arm, p.shift, formulas.loss_range(p.theta, p.r), p.variance)
 
 
 @bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1, example="4.57e-35")
@@ -331,7 +332,7 @@ def lemma_4_variance(p: BoundArguments) -> Any:
     R <= 1 - gap. Holds for any dependence between the two arms' rows.
     """
     best = formulas.worst_variance(p.gap, p.theta, p.r) if p.variance_best is None else p.variance_best
-    n, width = p.rows_per_arm, formulas.loss_range(p.theta, p.r, p.r)
+    n, width = p.rows_per_arm, formulas.loss_range(p.theta, p.r)
     total = np.asarray(0.0)
     for share in _SPLITS:
         high = formulas.log_tail_bernstein(n, share * p.gap, width, best)

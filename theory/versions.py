@@ -15,7 +15,7 @@ import numpy as np
 from theory import corrected, paper, tighter
 from theory._inputs import Bound
 from theory.classical import CLASSICAL, Kind
-from theory.constants import loss_range
+from theory.formulas import loss_range
 from theory.paper import Strategy
 from theory.population import PopulationModel, median_at, uniform_at
 

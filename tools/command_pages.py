@@ -41,9 +41,6 @@ def make_page(name: str) -> str:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     parts = [f"# exml {name}", *_describe(command, f"exml {name}")]
-    if isinstance(command, click.Group):
-        for inner, part in sorted(command.commands.items()):
-            parts += [f"## exml {name} {inner}", *_describe(part, f"exml {name} {inner}")]
     if name in GUIDES:
         parts.append(
             f"More in [the guide](../{GUIDES[name]}). [Options that commands share](../reference/command-line.md)."

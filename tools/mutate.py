@@ -1,7 +1,8 @@
 """Test the tests: change the core at random and count which changes they catch.
 
-``python -m tools.mutate [--number 200] [--seed 1] [--only NAME]`` works on copies in a temporary folder.
-A mutant differs from the code in one operator, comparison, constant or call. The test files of its module must fail.
+``python -m tools.mutate [--number 200] [--seed 1] [--only NAME]`` changes modules in memory, one process per mutant.
+A mutant differs from the code in one operator, comparison, constant or call. One of the fastest tests that call its
+function must fail. ``--reuse`` keeps what an earlier run recorded about the tests.
 The run prints every survivor. It ends with 1 if fewer than 92 % of the mutants that are not equivalent were caught.
 """
 
@@ -10,62 +11,62 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import os
 import random
-import shutil
-import subprocess
+import resource
+import signal
 import sys
 import tempfile
 import time
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+
+from tools import _mutation_tests
 
 ROOT = Path(__file__).parents[1]
 #: Fraction of the mutants that are not equivalent that must be caught.
 TARGET = 0.92
-#: Seconds after which a mutant counts as caught: it loops.
-TIMEOUT = 240.0
 #: Mutants that change nothing that can be observed, with the reason; written by hand after reading survivors.
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 
-_STRATEGIES = ("tests/strategies", "tests/properties/test_strategies.py", "tests/test_mutants.py")
+_BANDIT = (
+    "tests/test_money.py",
+    "tests/test_mutants.py",
+    "tests/bandit",
+    "tests/strategies",
+    "tests/properties/test_strategies.py",
+    "tests/golden",
+)
+_THEORY = ("tests/theory/test_*.py", "tests/test_mutants.py", "tests/golden")
 #: Modules of the core, and the test files that must notice a change.
 TARGETS: Mapping[str, Sequence[str]] = {
-    "exml_sim/money.py": ("tests/test_money.py", "tests/bandit/test_ledger.py", "tests/properties/test_strategies.py"),
-    "exml_sim/bandit/ledger.py": ("tests/bandit/test_ledger.py", "tests/strategies/test_trial_batch.py"),
-    "exml_sim/bandit/_ranking.py": ("tests/bandit/test_ranking.py", "tests/bandit/test_ties.py", *_STRATEGIES),
-    "exml_sim/bandit/_ties.py": ("tests/bandit/test_ties.py", *_STRATEGIES),
-    "exml_sim/bandit/_sampling.py": ("tests/bandit/test_sampling.py", "tests/bandit/test_rows.py"),
-    "exml_sim/bandit/trial_batch.py": _STRATEGIES,
     **{
-        f"exml_sim/strategies/{name}.py": _STRATEGIES
+        f"exml_sim/{name}.py": _BANDIT
         for name in (
-            "accept_reject",
-            "median_elimination",
-            "ocba",
-            "successive_rejects",
-            "top_two",
-            "ugap",
-            "uniform",
-            "value_of_information",
+            "money",
+            "bandit/ledger",
+            "bandit/_ranking",
+            "bandit/_sampling",
+            "bandit/trial_batch",
+            "strategies/accept_reject",
+            "strategies/median_elimination",
+            "strategies/ocba",
+            "strategies/successive_rejects",
+            "strategies/top_two",
+            "strategies/ugap",
+            "strategies/uniform",
+            "strategies/value_of_information",
         )
     },
-    "exml_sim/rejection/_certificates.py": ("tests/rejection/test_solve.py", "tests/rejection/test_rounding.py"),
-    "theory/formulas.py": (
-        "tests/theory/test_formulas.py",
-        "tests/theory/test_paper.py",
-        "tests/theory/test_corrected.py",
-        "tests/theory/test_constants.py",
-    ),
-    "theory/constants.py": ("tests/theory/test_constants.py",),
-    "theory/paper.py": ("tests/theory/test_paper.py", "tests/test_mutants.py"),
-    "theory/corrected.py": ("tests/theory/test_corrected.py",),
-    "theory/tighter.py": ("tests/theory/test_tighter.py", "tests/theory/test_tighter_exact.py"),
-    "theory/budgets.py": ("tests/theory/test_budgets.py",),
-    "theory/exact.py": ("tests/theory/test_exact.py",),
-    "theory/_tails.py": ("tests/theory/test_tails.py", "tests/theory/test_tighter.py"),
+    "exml_sim/rejection/_certificates.py": ("tests/rejection",),
+    **{
+        f"theory/{name}.py": _THEORY
+        for name in ("formulas", "paper", "corrected", "tighter", "budgets", "exact", "_tails")
+    },
 }
 _COMPARISONS: Mapping[type[ast.cmpop], Sequence[type[ast.cmpop]]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -157,10 +158,10 @@ def _change(node: ast.expr, place: int) -> bool:
             node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
         case ast.UnaryOp(op=ast.USub()) if place == 0:
             node.op = ast.UAdd()
-        case ast.Call(func=ast.Name(id=name)) if place == 0 and name in _NAMES:
-            node.func.id = _NAMES[name]
-        case ast.Call(func=ast.Attribute(attr=name)) if place == 0 and name in _NAMES:
-            node.func.attr = _NAMES[name]
+        case ast.Call(func=ast.Name() as function) if place == 0 and function.id in _NAMES:
+            function.id = _NAMES[function.id]
+        case ast.Call(func=ast.Attribute() as function) if place == 0 and function.attr in _NAMES:
+            function.attr = _NAMES[function.attr]
         case ast.Constant(value=bool() as value) if place == 0:
             node.value = not value
         case ast.Constant(value=int() | float() as value) if place == 0:
@@ -186,35 +187,73 @@ def choose_mutants(number: int, seed: int, only: str | None = None) -> list[Muta
     return chosen
 
 
-def copy_repository(folder: Path) -> Path:
-    """Copy what tests need, with the compiled code that is there."""
-    parts = ("exml_sim", "theory", "simulations", "tests", "benchmarks", "docs", "fuzz", "tools")
-    for part in parts:
-        shutil.copytree(ROOT / part, folder / part, copy_function=shutil.copy2)
-    shutil.copy2(ROOT / "pyproject.toml", folder)
-    shutil.copy2(ROOT / "README.md", folder)
-    return folder
+def find_context(source: str, line: int) -> tuple[str | None, tuple[str, ...]]:
+    """Return the function or method at a line, None if its calls are not noted; and the affected kernels.
 
-
-def is_caught(mutant: Mutant, folder: Path) -> bool:
-    """Put a mutant into a copy, run its tests, and restore the module."""
-    file = folder / mutant.module
-    original = file.read_bytes()
-    file.write_text(mutant.source, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *TARGETS[mutant.module]]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=TIMEOUT)
-        return done.returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
-    finally:
-        file.write_bytes(original)
+    The calls of compiled functions are not noted. Statements of a module may affect all of them.
+    """
+    functions = list(_mutation_tests.list_functions(ast.parse(source)))
+    kernels = {function.name for _, function in functions if _mutation_tests.is_compiled(function)}
+    for prefix, function in functions:
+        if function.body[0].lineno <= line <= (function.end_lineno or line):
+            return (None, (function.name,)) if function.name in kernels else (prefix + function.name, ())
+    return None, tuple(sorted(kernels))
 
 
 def read_equivalent() -> Mapping[str, str]:
     """Return the reasons of mutants that change nothing, by name."""
     with EQUIVALENT.open("rb") as file:
         return {entry["mutant"]: entry["reason"] for entry in tomllib.load(file)["equivalent"]}
+
+
+def list_files(paths: Sequence[str]) -> list[str]:
+    """List the test files at these paths or patterns; one without a file is an error."""
+    files = []
+    for path in paths:
+        found = sorted((ROOT / path).rglob("test_*.py")) or sorted(ROOT.glob(path))
+        if not found:
+            raise FileNotFoundError(f"{path}: no tests; correct TARGETS of tools/mutate.py")
+        files += [file.relative_to(ROOT).as_posix() for file in found]
+    return files
+
+
+def run_mutants(
+    mutants: Sequence[Mutant], workers: int, folder: Path, *, reuse: bool
+) -> Iterator[tuple[Mutant, str, str]]:
+    """Run the tests of every mutant; yield it with "survived", "caught", "loops" or "stuck" and the last test."""
+    files = {module: list_files(TARGETS[module]) for module in dict.fromkeys(mutant.module for mutant in mutants)}
+    every_file = list(dict.fromkeys(chain.from_iterable(files.values())))
+    tests = _mutation_tests.record_tests(ROOT, list(TARGETS), every_file, reuse=reuse)
+    sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in files}
+    waiting = list(enumerate(mutants))[::-1]
+    running: dict[int, tuple[int, Mutant, float]] = {}
+    while waiting or running:
+        while waiting and len(running) < workers:
+            number, mutant = waiting.pop()
+            function, kernels = find_context(sources[mutant.module], mutant.line)
+            chosen = _mutation_tests.choose_tests(tests, mutant.module, function, files[mutant.module])
+            if not chosen:
+                yield mutant, "survived", "no test calls this function"
+                continue
+            child = _mutation_tests.start_mutant(
+                ROOT, mutant.module, mutant.source, chosen, kernels, folder / f"{number}"
+            )
+            running[child] = number, mutant, time.monotonic()
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child == 0:
+            time.sleep(0.01)
+            for process, (_, _, start) in running.items():
+                if time.monotonic() - start > _mutation_tests.GIVE_UP_SECONDS:
+                    os.kill(process, signal.SIGKILL)
+            continue
+        number, mutant, _ = running.pop(child)
+        code = os.waitstatus_to_exitcode(status)
+        output = folder / f"{number}"
+        last = output.read_text(errors="replace").splitlines()[-1:] if output.exists() else []
+        results = {_mutation_tests.SURVIVED: "survived", -signal.SIGPROF: "loops", -signal.SIGKILL: "stuck"}
+        if code == _mutation_tests.NO_TESTS:
+            raise RuntimeError(f"{mutant.name}: no tests collected")
+        yield mutant, results.get(code, "caught"), "".join(last)
 
 
 def main() -> int:
@@ -224,28 +263,32 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="modules whose path contains this")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--reuse", action="store_true", help="keep what earlier runs recorded about the tests")
+    parser.add_argument("--verbose", action="store_true", help="print every mutant")
     options = parser.parse_args()
     mutants, reasons = choose_mutants(options.number, options.seed, options.only), read_equivalent()
     start, survivors, equivalent = time.monotonic(), [], 0
+    results: dict[str, int] = defaultdict(int)
+    _mutation_tests.import_libraries()
     with tempfile.TemporaryDirectory() as folder:
-        copies = [copy_repository(Path(folder) / f"{number}") for number in range(options.workers)]
-
-        def judge(place: int) -> list[tuple[Mutant, bool]]:
-            return [(mutant, is_caught(mutant, copies[place])) for mutant in mutants[place :: options.workers]]
-
-        with ThreadPoolExecutor(options.workers) as workers:
-            judged = [result for part in workers.map(judge, range(options.workers)) for result in part]
-    for mutant, caught in judged:
-        if not caught and mutant.name in reasons:
-            equivalent += 1
-        elif not caught:
-            survivors.append(mutant)
-            print(f"survived, line {mutant.line}: {mutant.name}")
-    total = len(judged) - equivalent
+        for mutant, result, last in run_mutants(mutants, options.workers, Path(folder), reuse=options.reuse):
+            results[result] += 1
+            is_caught = result in ("caught", "loops")
+            if options.verbose:
+                print(f"{result}, line {mutant.line}: {mutant.name} ({last})", flush=True)
+            if not is_caught and mutant.name in reasons:
+                equivalent += 1
+            elif not is_caught:
+                survivors.append((mutant, result))
+    for mutant, result in survivors:
+        print(f"{result}, line {mutant.line}: {mutant.name}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = len(mutants) - equivalent
     share = 1.0 - len(survivors) / max(total, 1)
     print(
-        f"seed {options.seed}: {total - len(survivors)} of {total} mutants caught ({share:.1%}), {equivalent} more "
-        f"are equivalent; {time.monotonic() - start:.0f} s"
+        f"seed {options.seed}: {total - len(survivors)} of {total} mutants caught ({share:.1%}), "
+        f"of them {results['loops']} as endless loops; {equivalent} more are equivalent; "
+        f"{time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time"
     )
     return int(share < TARGET)
 

@@ -1,17 +1,26 @@
-"""Read columns of arrays and of pandas, polars and Arrow tables as numbers, days or texts."""
+"""Read columns of arrays and tables (pandas, polars, Arrow) and encode them as numbers by a fitted encoding.
+
+The encoding is stored with the model. A kernel standardises every column, and a forest splits at thresholds. So a
+category becomes one column of zeros and ones per frequent level. Rare levels share a column, because a standardised
+column that is nearly constant has huge values. Further columns would only dilute distances, so a category with many
+levels gets one column more: the logarithm of the number of rows of its level (frequency encoding). Labels are not used,
+so out-of-fold predictions stay honest. Numbers stay as they are, bit by bit.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim._internal.arrays import BoolArray, FloatArray
-from exml_sim._internal.validation import column_names, shown
+from exml_sim._internal.validation import LARGEST_NUMBER, column_names, shown
 
 
 class CellError(ValueError):
@@ -211,3 +220,357 @@ def read_raw(values: Any, what: str = "X") -> RawTable:
     if not cells or not len(cells[0].values):
         raise ValueError(f"{what} must be a matrix with at least one row and one column; got none")
     return RawTable(names, cells)
+
+
+#: Levels with a column of their own, and the fraction of rows that such a level needs. Chosen by reasoning: a level of
+#: 2 % of the rows has a standardised value of 7, and 12 columns weigh as much as 12 measurements.
+MAX_LEVELS, MIN_LEVEL_FRACTION = 12, 0.02
+#: Texts of which more than half of the rows have a different one are free text, from this number of levels.
+MIN_FREE_TEXTS = 13
+#: A text column with this fraction of numbers (or dates) holds numbers (or dates), and the other cells are errors.
+MIN_TYPICAL_FRACTION = 0.5
+
+COLUMN_TYPES = ("number", "boolean", "date", "pair", "order", "category")
+#: End of the name of the column of missing cells.
+MISSING = " is missing"
+TRUE, FALSE = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
+_ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_SLASHES = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
+_DOTS = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
+#: Column types whose missing cells have a value that does not depend on the cells of other rows.
+_FIXED_FILLS = ("category", "pair")
+#: Parts of a date, as functions of days since 1970.
+_DATE_PARTS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
+    "day": lambda days: days,
+    "day of year": lambda days: _day_of_year(days),
+    "weekday": lambda days: np.mod(np.floor(days) + 3.0, 7.0),
+    "hour": lambda days: np.mod(days, 1.0) * 24.0,
+}
+
+
+def _day_of_year(days: FloatArray) -> FloatArray:
+    known = np.where(np.isnan(days), 0.0, np.floor(days)).astype(np.int64).astype("datetime64[D]")
+    in_year = (known - known.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.float64) + 1.0
+    return np.asarray(np.where(np.isnan(days), np.nan, in_year))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnEncoding:
+    """How one column becomes numbers.
+
+    Attributes
+    ----------
+    name
+        Name of the column.
+    column_type
+        "number", "boolean", "date", "pair" (two levels), "order" (levels in an order) or "category".
+    levels
+        Levels with a column of their own, or in their order; parts of a date.
+    counts
+        Rows of every level of a category with more levels than columns; empty if it has none.
+    fill
+        What stands for a missing number.
+    has_missing
+        Whether cells were missing in training, which then have a column.
+    day_first
+        Whether dates like 3/4/2025 start with the day.
+    """
+
+    name: str
+    column_type: str
+    levels: tuple[str, ...] = ()
+    counts: Mapping[str, int] | None = None
+    fill: float = 0.0
+    has_missing: bool = False
+    day_first: bool = True
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+        names: tuple[str, ...] = (self.name,)
+        if self.column_type == "category":
+            names = tuple(f"{self.name}={level}" for level in self.levels)
+            names += (f"{self.name}=other", f"rows of {self.name}") if self.counts else ()
+        elif self.column_type == "date":
+            names = tuple(f"{part} of {self.name}" for part in self.levels)
+        return (*names, f"{self.name}{MISSING}") if self.has_missing else names
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column is unchanged."""
+        return self.column_type == "number" and not self.has_missing
+
+    def check(self) -> None:
+        """Raise an error for an encoding that no training wrote."""
+        is_text = isinstance(self.name, str) and all(isinstance(level, str) for level in self.levels)
+        counts = list((self.counts or {}).values())
+        if (
+            self.column_type not in COLUMN_TYPES
+            or not is_text
+            or not all(isinstance(n, int) and n >= 0 for n in counts)
+        ):
+            raise ValueError("an encoding of a column is damaged")
+        if self.column_type == "date" and not set(self.levels) <= set(_DATE_PARTS):
+            raise ValueError("an encoding of a date is damaged")
+
+    def encode(self, column: Any) -> FloatArray:
+        """Encode cells, shape (rows, columns); unknown levels have zeros, missing numbers `fill`.
+
+        Raises
+        ------
+        CellError
+            If a cell is no number, boolean or date where the column holds such.
+        """
+        cells = read_cells(column, self.name)
+        if self.column_type == "category":
+            texts = cells.texts
+            missing = np.array([text is None for text in texts], dtype=np.bool_)
+            place = {level: at for at, level in enumerate(self.levels)}
+            codes = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
+            parts = [(codes == at).astype(np.float64) for at in range(len(self.levels))]
+            if self.counts:
+                rare = [text in self.counts and text not in self.levels for text in texts]
+                counts = [float(np.log1p(self.counts.get(text, 0))) if text is not None else 0.0 for text in texts]
+                parts += [np.array(rare, dtype=np.float64), np.array(counts)]
+        else:
+            numbers = self._convert(cells)
+            missing = np.isnan(numbers)
+            if self.column_type == "date":
+                filled = np.where(missing, self.fill, numbers)
+                parts = [_DATE_PARTS[part](filled) for part in self.levels]
+            else:
+                parts = [np.where(missing, self.fill, numbers)]
+        return np.column_stack([*parts, missing.astype(np.float64)] if self.has_missing else parts)
+
+    def count_unknown(self, column: Any) -> int:
+        """Return the number of cells with a level that training did not have."""
+        if self.column_type not in ("category", "pair", "order"):
+            return 0
+        cells = read_cells(column, self.name)
+        texts = cells.texts
+        return sum(text is not None and text not in (self.counts or self.levels) for text in texts)
+
+    def _convert(self, cells: Cells) -> FloatArray:
+        """Return one number per cell, NaN where it is missing."""
+        if self.column_type == "number" and cells.kind == "number":
+            return np.asarray(_check_size(cells.values, self.name), dtype=np.float64)
+        if self.column_type == "date" and cells.kind == "date":
+            return np.asarray(cells.values, dtype=np.float64)
+        convert: Callable[[str], float | None] = {
+            "number": parse_number,
+            "boolean": _parse_boolean,
+            "date": lambda text: _parse_date(text, self.day_first),
+            "order": lambda text: float(self.levels.index(text)) if text in self.levels else self.fill,
+            "pair": lambda text: float(self.levels.index(text)) if text in self.levels else self.fill,
+        }[self.column_type]
+        what = {"number": "a number", "boolean": "true or false", "date": "a date"}
+        texts = cells.texts
+        numbers = np.full(len(texts), np.nan)
+        for row, text in enumerate(texts):
+            number = np.nan if text is None else convert(text)
+            if text is not None and (number is None or not abs(number) <= LARGEST_NUMBER):
+                hint = f" (at most {LARGEST_NUMBER:g} in size)" if number is not None and np.isfinite(number) else ""
+                hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(str(text)) else hint
+                raise CellError(row, f"column {self.name!r} must be {what[self.column_type]}, got {shown(text)}{hint}")
+            numbers[row] = number
+        return numbers
+
+
+#: Encodings of the columns of a table, in order.
+Encodings = tuple[ColumnEncoding, ...]
+
+
+def _check_size(values: NDArray[Any], name: str) -> NDArray[Any]:
+    bad = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
+    if bad.size:
+        what = f"must be a number of at most {LARGEST_NUMBER:g} in size"
+        raise CellError(int(bad[0]), f"column {name!r} {what}, got {float(values[bad[0]])!r}")
+    return values
+
+
+def parse_number(cell: str) -> float | None:
+    """Convert a text to a number, None if it is none; 1_000 is one in Python only, and may be a name in a table."""
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _parse_boolean(cell: str) -> float | None:
+    word = cell.lower()
+    return 1.0 if word in (*TRUE, "1") else 0.0 if word in (*FALSE, "0") else None
+
+
+def _parse_date(cell: str, day_first: bool) -> float | None:
+    """Return days since 1970 of an ISO date, 31.12.2025, or 12/31/2025; None if it is no date."""
+    if match := _ISO.fullmatch(cell):
+        year, month, day, *time = match.groups()
+    elif match := _DOTS.fullmatch(cell):
+        day, month, year, *time = match.groups()
+    elif match := _SLASHES.fullmatch(cell):
+        day, month, year, *time = match.groups()
+        day, month = (day, month) if day_first else (month, day)
+    else:
+        return None
+    try:
+        hour, minute, second = (int(part or 0) for part in time)
+        moment = dt.datetime(int(year), int(month), int(day), hour, minute, second)
+    except ValueError:
+        return None
+    return (moment - dt.datetime(1970, 1, 1)).total_seconds() / 86400.0
+
+
+def fit_column(name: str, column: Any) -> ColumnEncoding:
+    """Choose how a column becomes numbers from its cells; labels are not used.
+
+    Parameters
+    ----------
+    name : str
+    column : array-like or Cells
+
+    Raises
+    ------
+    ValueError
+        For free text, ambiguous dates, and a cell that is no number (or date) where most cells are.
+    """
+    cells = read_cells(column, name)
+    if len(cells.values) and cells.missing.all():
+        raise ValueError(f"column {name!r} has no value in any row: leave it out")
+    if cells.levels is not None and cells.ordered and len(cells.levels) > 1:
+        order = ColumnEncoding(name, "order", cells.levels)
+        return _fit_fill(order, order._convert(cells))
+    if cells.kind == "text":
+        given = [text for text in cells.values if text is not None]
+        kind, day_first = ("category", True) if cells.levels is not None else _guess_kind(name, given)
+        if kind == "category":
+            return _fit_levels(name, given, len(given) < len(cells.values), cells.levels is not None)
+        encoding = ColumnEncoding(name, kind, day_first=day_first)
+        if kind != "date":
+            return _fit_fill(encoding, encoding._convert(cells))
+        cells = Cells(encoding._convert(cells), "date")
+        return _fit_date(encoding, cells.values)
+    if cells.kind == "date":
+        return _fit_date(ColumnEncoding(name, "date"), cells.values)
+    return _fit_fill(ColumnEncoding(name, "number"), _check_size(cells.values, name))
+
+
+def _fit_fill(encoding: ColumnEncoding, numbers: FloatArray) -> ColumnEncoding:
+    """Add the median, and whether cells are missing."""
+    missing = np.isnan(numbers)
+    if not missing.any():
+        return ColumnEncoding(encoding.name, encoding.column_type, encoding.levels, fill=_median(numbers))
+    known = numbers[~missing]
+    return ColumnEncoding(encoding.name, encoding.column_type, encoding.levels, fill=_median(known), has_missing=True)
+
+
+def _median(numbers: FloatArray) -> float:
+    return float(np.median(numbers)) if len(numbers) else 0.0
+
+
+def _fit_date(encoding: ColumnEncoding, days: FloatArray) -> ColumnEncoding:
+    """Keep the parts of a date that differ between rows."""
+    known = days[~np.isnan(days)]
+    varying = tuple(part for part, of in _DATE_PARTS.items() if len(known) and np.ptp(of(known)) > 0.0)
+    parts, has_missing = varying or ("day",), len(known) < len(days)
+    fill = _median(known)
+    return ColumnEncoding(encoding.name, "date", parts, None, fill, has_missing, encoding.day_first)
+
+
+def _guess_kind(name: str, given: Sequence[str]) -> tuple[str, bool]:
+    """Return the kind of a text column, and whether its dates start with the day."""
+    distinct = Counter(given)
+    total = max(len(given), 1)
+    numeric = sum(n for text, n in distinct.items() if parse_number(text) is not None or _DECIMAL_COMMA.fullmatch(text))
+    if numeric and numeric >= MIN_TYPICAL_FRACTION * total:
+        return "number", True
+    if distinct and all(text.lower() in (*TRUE, *FALSE) for text in distinct):
+        return "boolean", True
+    dates = sum(n for text, n in distinct.items() if _ISO.fullmatch(text) or _DOTS.fullmatch(text))
+    slashes = {text: _SLASHES.fullmatch(text) for text in distinct}
+    matches = [match for match in slashes.values() if match]
+    dates += sum(distinct[text] for text, match in slashes.items() if match)
+    if not dates or dates < MIN_TYPICAL_FRACTION * total:
+        return "category", True
+    day_first = any(int(match[1]) > 12 for match in matches)
+    if matches and day_first == any(int(match[2]) > 12 for match in matches):
+        reason = "both occur" if day_first else "either is possible"
+        raise ValueError(
+            f"column {name!r} has dates like {matches[0][0]!r}, day/month or month/day: {reason}; write 2025-12-31"
+        )
+    return "date", day_first or not matches
+
+
+def _fit_levels(name: str, given: Sequence[str], has_missing: bool, is_declared: bool) -> ColumnEncoding:
+    """Give frequent levels a column each; two levels share a single one."""
+    counts = Counter(given)
+    if not is_declared and len(counts) >= MIN_FREE_TEXTS and len(counts) > len(given) / 2:
+        raise ValueError(
+            f"column {name!r} has {len(counts)} different texts in {len(given)} rows: free text has no levels to learn "
+            "from; leave it out, or replace it by a few categories"
+        )
+    ranked = sorted(counts, key=lambda level: (-counts[level], level))
+    if len(ranked) == 2:
+        return ColumnEncoding(name, "pair", tuple(sorted(ranked)), fill=0.5, has_missing=has_missing)
+    frequent = [level for level in ranked[:MAX_LEVELS] if counts[level] >= MIN_LEVEL_FRACTION * len(given)]
+    known = {level: counts[level] for level in sorted(counts)} if len(frequent) < len(ranked) else None
+    return ColumnEncoding(name, "category", tuple(sorted(frequent)), known, has_missing=has_missing)
+
+
+def fit_encodings(table: RawTable) -> Encodings:
+    """Fit the encodings of all columns of a table."""
+    return tuple(fit_column(name, cells) for name, cells in zip(table.columns, table.cells, strict=True))
+
+
+def encode(encodings: Sequence[ColumnEncoding], table: RawTable) -> FloatArray:
+    """Encode the columns of a table beside each other, shape (rows, encoded columns), column after column in memory."""
+    parts = [encoding.encode(cells) for encoding, cells in zip(encodings, table.cells, strict=True)]
+    return np.asfortranarray(np.hstack(parts))
+
+
+def fit_fills(encodings: Sequence[ColumnEncoding], table: FloatArray) -> Encodings:
+    """Fit what stands for missing numbers to encoded rows: medians of their present cells, 0 without any."""
+    fitted = []
+    for encoding, block in zip(encodings, _split_columns(encodings, table), strict=True):
+        present = block[block[:, -1] == 0.0] if encoding.has_missing else block
+        has_fill = encoding.column_type not in _FIXED_FILLS
+        fitted.append(replace(encoding, fill=_median(present[:, 0])) if has_fill else encoding)
+    return tuple(fitted)
+
+
+def fill_missing(encodings: Sequence[ColumnEncoding], table: FloatArray) -> FloatArray:
+    """Return encoded rows with the fills of other encodings of the same columns in their missing cells."""
+    filled = table.copy()
+    for encoding, block in zip(encodings, _split_columns(encodings, filled), strict=True):
+        if encoding.has_missing and encoding.column_type not in _FIXED_FILLS:
+            days, is_date = np.array([encoding.fill]), encoding.column_type == "date"
+            cells = [_DATE_PARTS[part](days)[0] for part in encoding.levels] if is_date else [encoding.fill]
+            block[block[:, -1] == 1.0, :-1] = cells
+    return filled
+
+
+def _split_columns(encodings: Sequence[ColumnEncoding], table: FloatArray) -> list[FloatArray]:
+    """Return views of the encoded columns, column by column."""
+    ends = np.cumsum([len(encoding.feature_names) for encoding in encodings])
+    return np.split(table, ends[:-1], axis=1)
+
+
+def describe_encodings(encodings: Sequence[ColumnEncoding]) -> str:
+    """Describe in one line how columns that are no plain numbers were encoded; empty if all are."""
+    return "; ".join(_describe(encoding) for encoding in encodings if not encoding.is_number)
+
+
+def _describe(encoding: ColumnEncoding) -> str:
+    if encoding.column_type == "category":
+        what = f"{len(encoding.counts or encoding.levels)} levels in {len(encoding.feature_names)} columns"
+    elif encoding.column_type == "date":
+        what = f"date as {', '.join(encoding.levels)}"
+    else:
+        ends = f"{encoding.levels[0]} to {encoding.levels[-1]}" if encoding.levels else ""
+        what = {
+            "number": f"median {encoding.fill:g}",
+            "boolean": "true 1, false 0",
+            "order": f"order from {ends}",
+            "pair": f"0 to 1 for {ends}",
+        }[encoding.column_type]
+    return f"{encoding.name}: {what}{', missing cells have a column' if encoding.has_missing else ''}"

@@ -2,18 +2,177 @@
 
 A score is a value with an interval [lower, upper] that contains the true minimum. Lower is better. A
 comparison is *certified* when the intervals are apart. What stays uncertified after the last refinement is
-ordered by value; values closer than the resolution count as equal, and `exml_sim.bandit._ties` orders equal arms.
+ordered by value; values closer than the resolution count as equal.
+
+Equal arms are ordered at random, addressed by the trial, or the lowest index first. Every decision of a trial has a
+number, and every arm gets a random word at the address (trial, decision, arm). Of equal arms the one with the smallest
+word comes first. So a trial alone, a block of any size, and a replay break ties alike, and ties of different decisions
+are independent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray, WordArray
 from exml_sim._internal.compiled import kernel
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.seeds import Seeds, philox
+
+TIES: Sequence[str] = ("random", "lowest")
+#: Decisions are rounds of the random numbers from here on; no order of rows and no mean uses them.
+_FIRST_DECISION, _LAST_DECISION = 1 << 61, 3 << 60
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: Arms up to which comparing all pairs is faster than sorting.
+_FEW_ARMS = 24
+
+
+class TieBreaker:
+    """Order equal arms of N trials.
+
+    Parameters
+    ----------
+    seeds
+        Addresses of the trials for random ties; None for the lowest index first.
+    """
+
+    def __init__(self, seeds: Seeds | None = None) -> None:
+        self.is_random = seeds is not None
+        self.key = np.zeros(2, dtype=np.uint64) if seeds is None else seeds.key
+        self.trials = np.zeros(0, dtype=np.uint64) if seeds is None else seeds.trials
+        self.decision = _FIRST_DECISION
+
+    def finish(self) -> None:
+        """Begin the last decisions, whose numbers do not depend on how many there were before."""
+        self.decision = _LAST_DECISION
+
+    def pick_lowest(self, values: FloatArray) -> IntArray:
+        """Return the arm with the lowest value of every trial, shape (trials,)."""
+        self.decision += 1
+        picked = np.empty(len(values), dtype=np.int64)
+        _pick(values, False, self.is_random, self.key, self.trials, np.uint64(self.decision), picked)
+        return picked
+
+    def pick_highest(self, values: FloatArray) -> IntArray:
+        """Return the arm with the highest value of every trial: the one that `order` puts last, shape (trials,)."""
+        self.decision += 1
+        picked = np.empty(len(values), dtype=np.int64)
+        _pick(values, True, self.is_random, self.key, self.trials, np.uint64(self.decision), picked)
+        return picked
+
+    def pick_several(self, values: FloatArray, number: int) -> IntArray:
+        """Return the arms with the lowest values of every trial, best first, shape (trials, number)."""
+        if number == 1:
+            return self.pick_lowest(values)[:, None]
+        if values.shape[1] > _FEW_ARMS:
+            order = np.argsort(values, axis=1, kind="stable")
+        else:
+            order = np.empty(values.shape, dtype=np.int64)
+            _rank_few(values, order)
+        return self._order_equal(order, values, number)[:, :number]
+
+    def order(self, order: IntArray, group: IntArray, number: int) -> IntArray:
+        """Order the members of every group that starts within the first `number` places.
+
+        Parameters
+        ----------
+        order
+            Arms from best to worst, shape (trials, K); members of a group by index.
+        group
+            Number of the group at every place, rising from place to place.
+        """
+        by_arm = np.empty(group.shape)
+        np.put_along_axis(by_arm, order, group, axis=1)
+        return self._order_equal(order, by_arm, number)
+
+    def _order_equal(self, order: IntArray, values: FloatArray, number: int) -> IntArray:
+        """Order arms of equal finite values, in place."""
+        self.decision += 1
+        if self.is_random:
+            _shuffle(order, values, number, self.key, self.trials, np.uint64(self.decision))
+        return order
+
+
+@kernel
+def tie_word(key: WordArray, trial: np.uint64, decision: np.uint64, arm: int) -> np.uint64:
+    """Draw the word of an arm at a decision."""
+    return philox(key[0], key[1], np.uint64(arm), np.uint64(0), trial, decision)[0]
+
+
+@kernel
+def _pick(
+    values: FloatArray,
+    is_highest: bool,
+    is_random: bool,
+    key: WordArray,
+    trials: WordArray,
+    decision: np.uint64,
+    picked: IntArray,
+) -> None:
+    """Write the first arm with the lowest value, or the last one with the highest; of equal arms by their words."""
+    flip, sign = (_ALL, -1.0) if is_highest else (np.uint64(0), 1.0)
+    tied = np.empty(values.shape[1], dtype=np.int64)
+    for t in range(values.shape[0]):
+        # Without branches, which would be mispredicted.
+        least_value = np.inf
+        for arm in range(values.shape[1]):
+            other = sign * values[t, arm]
+            least_value = other if other < least_value else least_value
+        value, best, number = sign * least_value, 0, 0
+        for place in range(values.shape[1]):
+            arm = place if is_highest else values.shape[1] - 1 - place
+            best = arm if values[t, arm] == value else best
+            number += values[t, arm] == value
+        if number > 1 and is_random:
+            size, least = 0, _ALL
+            for arm in range(values.shape[1]):
+                tied[size] = arm
+                size += values[t, arm] == value
+            for j in range(size):
+                word = tie_word(key, trials[t], decision, tied[j]) ^ flip
+                best = tied[j] if word <= least else best
+                least = min(word, least)
+        picked[t] = best
+
+
+@kernel
+def _rank_few(values: FloatArray, order: IntArray) -> None:
+    """Write the arms from the lowest value to the highest, equal ones by index."""
+    for t in range(values.shape[0]):
+        # Without branches: the place of an arm is the number of arms before it.
+        for arm in range(values.shape[1]):
+            value, place = values[t, arm], 0
+            for other in range(arm):
+                place += values[t, other] <= value
+            for other in range(arm + 1, values.shape[1]):
+                place += values[t, other] < value
+            order[t, place] = arm
+
+
+@kernel
+def _shuffle(
+    order: IntArray, values: FloatArray, number: int, key: WordArray, trials: WordArray, decision: np.uint64
+) -> None:
+    """Order the arms of every finite value by their words, for values that start within the first places."""
+    n_arms = order.shape[1]
+    words = np.empty(n_arms, dtype=np.uint64)
+    for t in range(order.shape[0]):
+        start = 0
+        while start < number:
+            stop, value = start + 1, values[t, order[t, start]]
+            while stop < n_arms and values[t, order[t, stop]] == value and value < np.inf:
+                stop += 1
+            if stop > start + 1:
+                for place in range(start, stop):
+                    arm = order[t, place]
+                    word, free = tie_word(key, trials[t], decision, arm), place
+                    while free > start and words[free - 1] > word:
+                        words[free], order[t, free] = words[free - 1], order[t, free - 1]
+                        free -= 1
+                    words[free], order[t, free] = word, arm
+            start = stop
 
 
 @dataclass(frozen=True, slots=True, eq=False)

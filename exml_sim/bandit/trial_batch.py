@@ -1,6 +1,6 @@
-"""Run N trials of one strategy together, round by round.
+"""Run N trials of one strategy together, round by round; define the protocols of strategies and arms; check budgets.
 
-A strategy sees this object only: it buys rounds (the ledger pays, the arms are pulled), asks for scores, keeps
+A strategy sees a `TrialBatch` only: it buys rounds (the ledger pays, the arms are pulled), asks for scores, keeps
 arms. Every array has one line per trial, and no line depends on another, so N trials together are exactly N
 trials alone.
 """
@@ -11,16 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
-from exml_sim._internal.validation import check_count
-from exml_sim.bandit._ranking import Scores, any_arm, count_fewest, cut_unclear, group_equal, lowest, mark_arms
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim._internal.validation import check_choice, check_count, shown
+from exml_sim.bandit._ranking import (
+    TIES,
+    Scores,
+    TieBreaker,
+    any_arm,
+    count_fewest,
+    cut_unclear,
+    group_equal,
+    lowest,
+    mark_arms,
+)
 from exml_sim.bandit.ledger import Ledger, count_pulls, share_among, share_money
-from exml_sim.money import Money, Prices, exact
+from exml_sim.money import ALIGNMENTS, LARGEST_UNITS, Money, Prices, allot, exact, show
+from exml_sim.seeds import Seeds
 
 if TYPE_CHECKING:
     from exml_sim.bandit._evidence import Evidence
@@ -92,10 +102,6 @@ class ArmState(Protocol):
     def means(self) -> tuple[float, ...]:
         """Return the true means, for loops that draw their own rewards."""
         raise ValueError(f"the means of {type(self).__name__} are not known: write a loop (pull, budget, rng)")
-
-    def reveal(self) -> tuple[list[float], list[float] | None]:
-        """Return the true risks and deviations (None for Bernoulli arms), for strategies that know the pool."""
-        raise ValueError(f"the distributions of {type(self).__name__} are not known: choose another strategy")
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute the evidence for the leader of each trial against each other arm.
@@ -375,3 +381,110 @@ class TrialBatch:
             self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
             self._round_pulls = np.zeros_like(self.pulls)
         self.active = survivors
+
+
+#: Pulls in one trial; with more, a strategy that pulls one by one would run for days.
+MAX_PULLS = 10**8
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Any object with these members can be passed to `explore`; no subclassing is needed.
+
+    A member `ties`, "random" or "lowest", says how equal scores are ordered; without it they are ordered at random.
+    A member `skips_arms`, True, says that arms may stay without a pull. Then `first_round_cost` returns 0 for a budget
+    that is too small.
+    """
+
+    @property
+    def alignment(self) -> str:
+        """How a round's money becomes pulls: "sample" or "budget"."""
+        ...
+
+    @property
+    def objective(self) -> str:
+        """What the best arm is: "risk" or "risk_per_cost"."""
+        ...
+
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
+        """Return the money of the first round, which all arms share; budgets that are too small are refused by it."""
+        ...
+
+    def explore(self, batch: TrialBatch) -> IntArray:
+        """Run the strategy to its end.
+
+        Returns
+        -------
+        The selected arms, the first choice first, shape (trials, k).
+        """
+        ...
+
+
+def check_strategy(strategy: object) -> Strategy:
+    """Check that an object is a strategy, and say what is missing."""
+    if isinstance(strategy, type):
+        raise ValueError(
+            f"a strategy must be an object, got the class {strategy.__name__}: call it, {strategy.__name__}(…)"
+        )
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"a strategy needs alignment, objective, first_round_cost and explore, got {shown(strategy)}")
+    check_choice(strategy.alignment, "alignment", ALIGNMENTS)
+    check_choice(strategy.objective, "objective", OBJECTIVES)
+    check_choice(getattr(strategy, "ties", "random"), "ties", TIES)
+    return strategy
+
+
+def break_ties(strategy: Strategy, seeds: Seeds) -> TieBreaker:
+    """Build the tie breaker of a strategy for the trials of `seeds`: at random unless its `ties` is "lowest"."""
+    return TieBreaker(seeds if getattr(strategy, "ties", "random") == "random" else None)
+
+
+def smallest_budget(strategy: Strategy, prices: Prices) -> Fraction:
+    """Find the smallest budget, in steps of a K-th of a unit, with which the first round pulls every arm once.
+
+    The mean cost, by which some strategies plan, is a whole number of such steps. The money of the first round must not
+    decrease with the budget.
+
+    Raises
+    ------
+    ValueError
+        If no budget that can be counted in 64 bits is enough.
+    """
+    step = prices.unit / prices.size
+    high = int(prices.costs.sum()) * prices.size
+    while not pays_first_round(high * step, strategy, prices):
+        high *= 2
+        if high > LARGEST_UNITS * prices.size:
+            raise ValueError(
+                f"no budget up to {show(LARGEST_UNITS * prices.unit)} lets the first round pull every arm once"
+            )
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if pays_first_round(middle * step, strategy, prices) else (middle, high)
+    return high * step
+
+
+def pays_first_round(budget: Fraction, strategy: Strategy, prices: Prices) -> bool:
+    """Check that the first round pulls every arm at least once, or every arm that the strategy does not skip."""
+    money = exact(strategy.first_round_cost(budget, prices), "the money of the first round")
+    if getattr(strategy, "skips_arms", False):
+        return money > 0
+    all_arms = np.ones((1, prices.size), dtype=np.bool_)
+    return bool(allot(prices.units(money), prices.costs, all_arms, strategy.alignment).min() >= 1)
+
+
+def check_budget(budget: Fraction, strategy: Strategy, prices: Prices) -> None:
+    """Refuse a budget whose first round leaves an arm without a pull, or that buys too many pulls for one trial."""
+    pulls = budget / min(prices.exact_costs)
+    if pulls > MAX_PULLS:
+        size = f"{float(min(pulls, Fraction(10**300))):.3g}"
+        raise ValueError(f"a budget of {show(budget)} buys {size} pulls, at most {MAX_PULLS:.0e} are allowed")
+    if budget > 0 and pays_first_round(budget, strategy, prices):
+        return
+    need = smallest_budget(strategy, prices)
+    what = "" if getattr(strategy, "skips_arms", False) else f"one pull of each of {prices.size} arms in "
+    raise ValueError(
+        f"a budget of {show(budget)} does not pay for {what}the first round of {type(strategy).__name__}; "
+        f"the smallest budget that works, in steps of {show(prices.unit / prices.size)}, is {show(need)}"
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from exml_sim.classifier.acquisition import AskTell
-from exml_sim.classifier.estimator import BaseExMLClassifier, TestData
+from exml_sim.classifier._ask_tell import AskTell
+from exml_sim.classifier.estimator import BaseExMLClassifier
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import ExMLClassifier
 
-__all__ = ["AskTell", "BaseExMLClassifier", "ExMLClassifier", "TestData"]
+__all__ = ["AskTell", "BaseExMLClassifier", "ExMLClassifier"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,26 +3,11 @@ r"""The arms of a strategy when rows are bought from an oracle, round by round, 
 Strategies, allocation, ledgers and rankings are those of the simulations (`exml_sim.bandit`, `exml_sim.strategies`). A
 pull buys the arm's next row in one random order that all arms share. No value is bought twice. An arm is scored on the
 rows that were bought for it, which also give scale and bandwidth of its kernel.
-
-**Balanced order.** With twenty rows per candidate chance decides how many rows of a class are among them. So rows are
-sorted by their label and by how well the initial model predicts it out of fold, cut into strata of equal size, and
-bought cycle by cycle: one random row of every stratum, the strata in random order. Rows that do not fill the strata are
-taken out at random and come last. Values of candidates have no part in it.
-
-Bets on differences of losses (`exml_sim.bandit.selection_report`) are settled at the ends of cycles. Given what was
-seen before a cycle, its rows are drawn independently, one of every stratum. A stake turns the loss of a row into a
-factor c. With :math:`\bar c_j` the mean of c over the rows that are left in stratum j of J,
-
-.. math:: E \prod_{t \in \text{cycle}} c_t = \prod_j \bar c_j \le \Big(\frac1J \sum_j \bar c_j\Big)^J
-
-by the inequality of the means, so wealth is a supermartingale from cycle to cycle whenever the mean of c over the rows
-left is at most 1. Inside a cycle it is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -36,7 +21,6 @@ from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.scoring import RESOLUTION, Certified, Scoring
 from exml_sim.bandit.selection_report import (
-    CYCLE,
     ComparisonData,
     Pair,
     RowComparisonData,
@@ -46,39 +30,11 @@ from exml_sim.bandit.selection_report import (
     report_selection,
 )
 from exml_sim.bandit.trial_batch import ArmState, Payment
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
 from exml_sim.classifier._consensus import later_row_losses, out_of_fold_losses, pair_of
 from exml_sim.classifier._probability_models import Fitter
 from exml_sim.classifier._rejection_model import Frame, ModelOptions, binary_labels
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.seeds import Seeds
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerInput:
-    """Known features, labels and rows of a layer before its exploration.
-
-    Attributes
-    ----------
-    X
-        Features known before the layer's exploration, shape (m, d); NaN in rows outside of `rows`.
-    y
-        Class numbers, shape (m,).
-    n_classes
-        C.
-    rows
-        Row numbers that the layer may use, in the random order in which they are bought.
-    layer
-        Number of the layer, for the record.
-    groups
-        Group number of every row of X; None if all are apart.
-    """
-
-    X: FloatArray
-    y: IntArray
-    n_classes: int
-    rows: IntArray
-    layer: int
-    groups: IntArray | None = None
 
 
 class OraclePool(Pool):
@@ -335,23 +291,3 @@ class OutOfFoldArms(OracleArms):
         """The statement about the selected arm."""
         pairs = [self._pair(selected, i, True) for i in range(len(names)) if i != selected]
         return report_selection(names[selected], pairs, level, analyses=self._analyses, anytime=self._anytime)
-
-
-def balanced_order(y: IntArray, own: FloatArray, rng: np.random.Generator, strata: int = CYCLE) -> IntArray:
-    """Return a random order of all rows in which every beginning resembles the table (see the module).
-
-    Parameters
-    ----------
-    y
-        Observed labels.
-    own
-        Out-of-fold probability of every row's own label.
-    strata
-        Their number; that of the rows if there are fewer.
-    """
-    strata = min(strata, len(y))
-    shuffled = rng.permutation(len(y))  # ties of the sort are broken at random, and so is what comes last
-    last, shuffled = np.split(shuffled, [len(y) % strata])
-    ranked = shuffled[np.lexsort((own[shuffled], y[shuffled]))].reshape(strata, -1)
-    cycles = rng.permuted(rng.permuted(ranked, axis=1).T, axis=1)
-    return np.concatenate([cycles.ravel(), last]).astype(np.int64)

@@ -21,12 +21,12 @@ import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, is_worth_betting, later_losses
+from exml_sim.classifier._acquisition import AcquisitionManager
 from exml_sim.classifier._probability_models import Fitter, brier, keep_together, normalise, one_hot
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import LABEL_WEIGHT, MEMBER_WEIGHTS, MIN_SCORED_ROWS, TEMPERATURE
 
 if TYPE_CHECKING:
-    from exml_sim.classifier._bought_arms import LayerInput
+    from exml_sim.classifier._acquisition import LayerInput
 
 #: Positions of the candidates of a set.
 Arms = tuple[int, ...]

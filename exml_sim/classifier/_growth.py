@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.selection_report import SelectionReport, report_selection
-from exml_sim.bandit.strategy import smallest_budget
-from exml_sim.bandit.trial import Exploration
-from exml_sim.classifier._bought_arms import LayerInput, OraclePool, OutOfFoldPool, balanced_order
+from exml_sim.bandit.trial_batch import Strategy, smallest_budget
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, balanced_order
 from exml_sim.classifier._cascade import Layer
 from exml_sim.classifier._layers import FittedLayer, make_layer_fitter, make_scoring_fitter
-from exml_sim.classifier._parameters import Parameters, describe_stop
-from exml_sim.classifier._thresholds import ThetaChoice, ThetaResult
-from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier._preflight import Parameters
+from exml_sim.classifier._rejection_model import ThetaChoice, ThetaResult
 from exml_sim.classifier.constants import CONFIDENCE_LEVEL
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.classifier.subset_selection import SelectionResult, SubsetSelection
 from exml_sim.money import Prices, show
-from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
+
+if TYPE_CHECKING:
+    from exml_sim.bandit.trial import Exploration
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ def strategy_for(parameters: Parameters, n_arms: int) -> Strategy:
     strategy: Strategy = parameters.strategy
     if n_arms > 1:
         return strategy
+    from exml_sim.strategies import UniformAllocation
+
     return UniformAllocation(alignment=strategy.alignment, objective=strategy.objective)
 
 
@@ -201,7 +204,7 @@ class Grower:
                 have = "1 row has" if len(rows) == 1 else f"{len(rows)} rows have"
                 self._note_left_out(number, f"{have} {' and '.join(names)}")
                 break
-            self._note_selection(selection, part, len(arms))
+            self._notes += () if selection.subsets is None else selection.subsets.notes
             data = self._augment(data, selected, rows)
             arms, taken = [arm for arm in arms if arm not in selected], taken + names
             self._add_layer(data, names, taken, rows, selection)
@@ -245,15 +248,6 @@ class Grower:
         text = f"layer {number} was left out: {reason}"
         self._notes.append(Diagnostic("layer_left_out", text, subject=str(number)))
 
-    def _note_selection(self, selection: Selection, part: Fraction, n_arms: int) -> None:
-        """Note money that is left, and how a purchase with a confidence ended."""
-        if selection.subsets is not None:
-            self._notes += selection.subsets.notes
-        if self._parameters.confidence is not None and selection.exploration is not None and n_arms > 1:
-            rest = part - selection.exploration.ledger.spent
-            text = describe_stop(selection.exploration, rest, self._parameters)
-            self._notes.append(Diagnostic("confidence", text))
-
     def _order_rows(self) -> IntArray:
         """Return the order in which rows are bought: balanced for subset selection, else at random.
 
@@ -296,6 +290,10 @@ class Grower:
 
     def _find_lack_of_rows(self, arms: list[int], data: LayerInput, part: Fraction) -> str | None:
         """Return why a strategy with fresh rows would run out of them."""
+        if self._parameters.selects_subsets:
+            return None
+        from exml_sim.strategies import MedianElimination
+
         acquisition, strategy = self._acquisition, strategy_for(self._parameters, len(arms))
         if not isinstance(strategy, MedianElimination) or strategy.accumulate:
             return None
@@ -320,20 +318,18 @@ class Grower:
             selection = replace(selection, report=replace(report, rows_left=max(len(data.rows) - compared, 0)))
         return selected, data.rows[self._acquisition.bought[selected][:, data.rows].all(axis=0)], selection
 
-    @property
-    def _level(self) -> float:
-        return float(self._parameters.confidence or CONFIDENCE_LEVEL)
-
     def _select_subset(self, arms: list[int], data: LayerInput, part: Fraction) -> tuple[list[int], Selection]:
         parameters, latent = self._parameters, self._first.fitted.latent
         fitter = make_scoring_fitter(parameters, self._rng, len(arms))
         prior = None if latent is None else latent.label_probabilities
         how = parameters.strategy, parameters.max_candidates, prior, parameters.workers
         result = SubsetSelection(self._acquisition, arms, data, part, fitter, *how).run()
-        report = report_subsets(result, self._acquisition.names, self._level)
+        report = report_subsets(result, self._acquisition.names, CONFIDENCE_LEVEL)
         return list(result.selected), Selection(None, result, report, (), 0)
 
     def _run_strategy(self, arms: list[int], data: LayerInput, part: Fraction) -> tuple[list[int], Selection]:
+        from exml_sim.classifier._bought_arms import OraclePool, OutOfFoldPool
+
         parameters, acquisition = self._parameters, self._acquisition
         start, extra = acquisition.ledger.spent, 0
         given = acquisition, arms, data, parameters.exploration_theta, parameters.options
@@ -345,7 +341,7 @@ class Grower:
         selected = [arms[i] for i in exploration.accepted]
         if parameters.theta is None or not parameters.uses_rejection:
             extra = buy_more(selected, data, part - (acquisition.ledger.spent - start), acquisition)
-        report, intervals = report_exploration(exploration, self._level)
+        report, intervals = report_exploration(exploration, CONFIDENCE_LEVEL)
         # What the report was made from holds the oracle; a record holds plain values.
         return selected, Selection(replace(exploration, comparison_data=None), None, report, intervals, extra)
 

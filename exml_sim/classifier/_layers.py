@@ -10,9 +10,8 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.classifier import constants
-from exml_sim.classifier._kernel_regression import KernelFitter
-from exml_sim.classifier._latent_class import LatentFit, LatentModel, fit_em, mix_labels
-from exml_sim.classifier._parameters import Parameters
+from exml_sim.classifier._latent_class import LatentFit, LatentModel, decide, estimate_row_losses, fit_em, mix_labels
+from exml_sim.classifier._preflight import Parameters
 from exml_sim.classifier._probability_models import (
     Fitter,
     ProbabilityModel,
@@ -28,13 +27,15 @@ from exml_sim.classifier._probability_models import (
     normalise,
     one_hot,
 )
-from exml_sim.classifier._rejection_model import RejectionModel, fit_rejection_model
-from exml_sim.classifier._thresholds import (
+from exml_sim.classifier._regression import KernelFitter
+from exml_sim.classifier._rejection_model import (
     CrossValidatedVotes,
-    LatentVotes,
+    RejectionModel,
     ThetaChoice,
+    Votes,
     choose_augmented,
     choose_initial,
+    fit_rejection_model,
 )
 
 #: What "auto" chooses from, the first unless another is better.
@@ -72,6 +73,30 @@ class FittedLayer:
     choice: ThetaChoice | None
     decided: Decided | None
     latent: LatentFit | None = None
+
+
+class LatentVotes(Votes):
+    """Votes of a latent-class model from its out-of-fold probabilities, shape (n, C + 1)."""
+
+    def __init__(self, out_of_fold: FloatArray, noise: FloatArray, y: IntArray) -> None:
+        self._out_of_fold, self._noise, self.y = out_of_fold, noise, y
+
+    @classmethod
+    def of(cls, fit: LatentFit, y: IntArray, rows: IntArray | slice = slice(None)) -> LatentVotes:
+        """Take the votes of a fitted layer, of all its rows or of some."""
+        return cls(fit.out_of_fold[rows], fit.model.noise, y)
+
+    def vote(self, theta: float | None) -> tuple[IntArray, BoolArray]:
+        """Decide by the likeliest class, and by Chow's rule if theta is a number."""
+        return decide(self._out_of_fold, self._noise, theta)
+
+    def nominal_theta(self, theta: float | None) -> float:
+        """Return theta; without it the rejection cost that the likeliest class amounts to."""
+        return float((1.0 - self._noise.mean()) / 2.0) if theta is None else theta
+
+    def estimate_losses(self, theta: float | None) -> FloatArray:
+        """Estimate true errors row by row, up to a constant."""
+        return estimate_row_losses(self.y, *self.vote(theta), self._noise)
 
 
 class LayerFitter(ABC):

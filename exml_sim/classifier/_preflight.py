@@ -1,6 +1,7 @@
-"""Check data before any money is spent, and return diagnostics.
+"""Check parameters and data before any money is spent.
 
-Only free information is used: labels, observed columns, costs, and which values could be bought.
+Parameters are resolved to the objects that fitting uses. Diagnostics about data use only free information: labels,
+observed columns, costs, and which values could be bought.
 """
 
 from __future__ import annotations
@@ -9,21 +10,178 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Real
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import BoolArray, FloatArray
-from exml_sim._internal.encoding import MISSING, Encodings
+from exml_sim._internal.columns import MISSING, Encodings
 from exml_sim._internal.memory import free_memory, in_bytes
-from exml_sim._internal.validation import check_alike, counted
+from exml_sim._internal.validation import (
+    as_numbers,
+    check_alike,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_theta,
+    counted,
+)
+from exml_sim.bandit.scoring import penalised_scores
+from exml_sim.bandit.trial_batch import Strategy
 from exml_sim.classifier import constants
-from exml_sim.classifier._probability_models import group_duplicates
-from exml_sim.classifier._tariff import Tariff
-from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
+from exml_sim.classifier._latent_class import uniform_noise
+from exml_sim.classifier._probability_models import check_estimator, group_duplicates
+from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.classifier.evaluation import Diagnostic
-from exml_sim.money import show
+from exml_sim.money import exact, show
+from exml_sim.strategies.value_of_information import ValueOfInformationCommit
+
+EXPLORE: Sequence[str] = ("auto", "always", "never")
+MODELS: Sequence[str] = ("auto", "rejection", "forest", "kernel")
+HIDDEN: Sequence[str] = ("class", "flag", "never")
+CANDIDATE_SCORES: Sequence[str] = ("held_out", *penalised_scores())
+
+#: The paper's method: Algorithm 1 on Eq. 5, rejection models, one candidate.
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {"strategy": "median_elimination", "candidate_score": "risk", "model": "rejection", "max_candidates": 1}
+)
+
+
+class Parameters(SimpleNamespace):
+    """The parameters of `ExMLClassifier` by name, validated and resolved.
+
+    `strategy` is an object, `theta` None where it is chosen, `max_candidates` None where subset selection decides,
+    `label_noise` None where it is estimated. `options` are those of the rejection models, `workers` the threads of the
+    scores.
+    """
+
+    @property
+    def selects_subsets(self) -> bool:
+        """Whether sets of candidates are compared."""
+        return isinstance(self.strategy, ValueOfInformationCommit) and self.candidate_score == "held_out"
+
+    @property
+    def uses_rejection(self) -> bool:
+        """Whether layers are the paper's rejection models."""
+        return isinstance(self.model, str) and self.model == "rejection"
+
+    def replace(self, **changes: Any) -> Parameters:
+        """Return a copy with changes."""
+        return Parameters(**{**vars(self), **changes})
+
+
+def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Parameters:
+    """Validate the parameters of a classifier for `n_classes` known classes."""
+    p = Parameters(**given)
+    check_choice(p.explore, "explore option", EXPLORE)
+    check_choice(p.candidate_score, "candidate_score", CANDIDATE_SCORES)
+    fraction = exact(p.validation_fraction, "validation_fraction")
+    if not 0 <= fraction < 1:
+        raise ValueError(f"validation_fraction must be in [0, 1), got {p.validation_fraction}")
+    for name in ("target", "tolerated_rejection"):
+        if not 0 <= getattr(p, name) <= 1:
+            raise ValueError(f"{name} must be in [0, 1], got {getattr(p, name)}")
+    p.thetas = tuple(float(theta) for theta in check_theta(list(p.thetas)))
+    is_automatic = isinstance(p.theta, str) and p.theta == "auto"
+    p.theta = _resolve_theta(p.theta, "theta")
+    p.initial_theta = _resolve_theta(p.initial_theta, "initial_theta")
+    p.exploration_theta = float(check_theta(p.exploration_theta if p.theta is None else p.theta))
+    if isinstance(p.model, str):
+        check_choice(p.model, "model", MODELS)
+    else:
+        check_estimator(p.model)
+    if p.max_candidates is not None:
+        p.max_candidates = check_count(p.max_candidates, "max_candidates")
+    p.strategy = resolve_strategy(p.strategy, p.alignment, p.objective, p.max_candidates)
+    if not p.selects_subsets:
+        p.max_candidates = p.max_candidates or 1
+    # Money is kept for validation only where theta is chosen; subset selection spends all.
+    keeps_money = is_automatic and not p.selects_subsets
+    p.validation_fraction = fraction if keeps_money else Fraction(0)
+    p.max_stages = check_count(p.max_stages, "max_stages")
+    p.folds = check_count(p.folds, "folds", least=2)
+    p.options = ModelOptions(p.kernel, p.gamma, p.C_h, p.C_g, p.loss, p.scaling)
+    p.label_noise = _resolve_label_noise(p.label_noise, n_classes)
+    p.hidden_share = _check_hidden_share(p)
+    # A user's classifier draws from one generator, fit after fit, and may not support threads.
+    p.workers = check_jobs(p.n_jobs) if isinstance(p.model, str) else 1
+    return p
+
+
+def _resolve_theta(theta: Any, name: str) -> float | None:
+    """Return a given rejection cost; None if it is chosen."""
+    if not isinstance(theta, str):
+        return float(check_theta(theta))
+    if theta != "auto":
+        raise ValueError(f"{name} must be 'auto' or a number in (0, 1/2), got {theta!r}")
+    return None
+
+
+def _resolve_label_noise(given: Any, n_classes: int) -> FloatArray | None:
+    """Return the label noise; None if it is to be estimated."""
+    if isinstance(given, str) and given in ("estimate", "uniform"):
+        return None if given == "estimate" else uniform_noise(n_classes)
+    noise = np.empty(0) if isinstance(given, str) else as_numbers(given, "label_noise")
+    is_distribution = noise.shape == (n_classes,) and (noise >= 0.0).all() and np.isclose(noise.sum(), 1.0)
+    if not is_distribution or noise.max() >= 1.0:
+        raise ValueError(
+            f'label_noise must be "estimate", "uniform" or {n_classes} probabilities below 1 of sum 1, got {given!r}'
+        )
+    return noise
+
+
+def _check_hidden_share(p: Parameters) -> float | None:
+    """Return the share of hidden rows: None to choose it, 0 for no hidden class."""
+    check_choice(p.hidden, "hidden", HIDDEN)
+    given = p.hidden_share
+    if p.uses_rejection and (given is not None or p.hidden == "never"):
+        raise ValueError("hidden_share and hidden='never' are for models with a hidden class, not model='rejection'")
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if given is not None and (not is_number or not 0.0 <= float(given) < 1.0):
+        raise ValueError(f"hidden_share must be None or a number in [0, 1), got {given!r}")
+    if p.hidden == "never" and given:
+        raise ValueError(f"hidden='never' and hidden_share={given!r} contradict each other: leave one out")
+    return 0.0 if p.hidden == "never" else None if given is None else float(given)
+
+
+def resolve_strategy(
+    strategy: Any, alignment: str | None, objective: str | None, max_candidates: int | None
+) -> Strategy:
+    """Build the strategy from a name and options.
+
+    Raises
+    ------
+    ValueError
+        If options contradict each other, or the strategy cannot select `max_candidates` candidates.
+    """
+    number = max_candidates or 1
+    if isinstance(strategy, str):
+        options: dict[str, Any] = {"alignment": alignment or "sample", "objective": objective or "risk"}
+        if strategy == "value_of_information_commit":
+            return ValueOfInformationCommit(**options)
+        from exml_sim.strategies import STRATEGIES, by_name
+
+        several = {name: rule.number_option for name, rule in STRATEGIES.items() if rule.number_option is not None}
+        if strategy in several:
+            options[several[strategy]] = number
+        elif number > 1 and strategy in STRATEGIES:
+            raise ValueError(
+                f"strategy {strategy!r} selects one candidate, not {number}; use {' or '.join(map(repr, several))}"
+            )
+        return by_name(strategy, **options)
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"a strategy is a name, like 'median_elimination', or a Strategy object, got {strategy!r}")
+    if alignment is not None or objective is not None:
+        raise ValueError("a Strategy object has its own alignment and objective: leave them out")
+    selects = int(getattr(strategy, "selects", 1))
+    if selects != number and not isinstance(strategy, ValueOfInformationCommit):
+        raise ValueError(f"the strategy selects {counted(selects, 'candidate')}, but max_candidates={number}")
+    return strategy
+
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 

@@ -2,7 +2,7 @@
 
 A model is fitted to targets T, one line per row that sums to 1. Besides predictions for new rows it gives out-of-fold
 predictions of the training rows: a forest from the trees that did not draw the row, kernel regression in closed form
-(`exml_sim.classifier._kernel_regression`), any classifier of scikit-learn by cross-validation. So selection, rejection
+(`exml_sim.classifier._regression`), any classifier of scikit-learn by cross-validation. So selection, rejection
 and evaluation need no further rows. Forest and kernel are plain arrays, which a saved model holds without pickle.
 
 Duplicated rows, and groups such as persons with several rows, are kept together: no row confirms its own copy.
@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim.classifier._forest import grow_forest, sum_trees
-from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._regression import KernelFitter, grow_forest, sum_trees
 from exml_sim.classifier.constants import (
     MAX_DRAWN_ROWS,
     MAX_KERNEL_ROWS,

@@ -7,7 +7,6 @@ is first used, because importing scikit-learn takes longer than many exploration
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
@@ -18,35 +17,44 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim._internal.encoding import Encodings, describe_encodings
+from exml_sim._internal.columns import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
-from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Watch, make_ask
+from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
+from exml_sim.classifier._cascade import (
+    Cascade,
+    Columns,
+    Decisions,
+    Layer,
+    Layout,
+    SavedModel,
+    Watch,
+    load,
+    make_ask,
+    save,
+)
 from exml_sim.classifier._growth import (
     Assessment,
     Grower,
     Growth,
-    LayerRecord,
     assess,
     check_affordable,
     fit_initial_record,
 )
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
-from exml_sim.classifier._layout import Columns, Layout
-from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
 from exml_sim.classifier._preflight import (
+    PAPER,
+    Parameters,
     check_memory,
     count_blank,
     diagnose_duplicates,
     diagnose_far_purchases,
     diagnose_labels,
     raise_errors,
+    resolve_parameters,
 )
 from exml_sim.classifier._probability_models import encode_groups, group_duplicates, join_groups
-from exml_sim.classifier._saved import SavedModel, load, save
-from exml_sim.classifier._tariff import Tariff
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import PAPER_THETAS
 from exml_sim.classifier.evaluation import Evaluation, cross_validate, evaluate
 from exml_sim.classifier.report import render_report
@@ -58,27 +66,6 @@ if TYPE_CHECKING:
 
 #: Candidate values of rows: an oracle, or arrays by name.
 Values = Oracle | Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TestData:
-    """Test data with the truth, for the paper's protocol: theta is tuned on test data.
-
-    Attributes
-    ----------
-    X
-        Observed features of the test rows.
-    classes
-        True classes: known classes, and the hidden label.
-    oracle
-        Candidate values of the test rows.
-    """
-
-    __test__ = False
-
-    X: ArrayLike
-    classes: ArrayLike
-    oracle: Oracle | Mapping[str, ArrayLike]
 
 
 def _require_fitted(model: Any) -> None:
@@ -127,14 +114,9 @@ class BaseExMLClassifier:
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
     strategy : str or Strategy, default "value_of_information_commit"
-        Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of
+        Strategy of the purchases, by its name or as an object. The default selects a set of
         candidates and explores as long as that is worth more than further rows of the best subset
         (`exml_sim.classifier.subset_selection`). With one candidate all money buys its rows.
-    confidence : number in (0, 1), optional
-        Buy until the best candidate is known with this probability (approximate), up to epsilon, or the money ends;
-        then all money buys rows of it. Successive elimination, unless `strategy` names another fixed-confidence one.
-    epsilon : float, default 0
-        Out-of-fold squared errors this close need not be distinguished.
     alignment : {"sample", "budget"}, optional
         How a round's money becomes pulls under unequal costs; "sample" by default.
     objective : {"risk", "risk_per_cost"}, optional
@@ -148,14 +130,12 @@ class BaseExMLClassifier:
     cascade : bool, default True
         Whether rows go through all layers. If not, the last layer decides alone (the paper's "aug"), and every row
         needs the candidate.
-    theta : "auto", "tune_on_test" or float, default "auto"
+    theta : "auto" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
         selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
-        `exml_sim.classifier._thresholds`). "tune_on_test": the paper's protocol; the run is repeated for every theta,
-        each with the whole budget, and the best on *test labels* is kept, so `fit` needs ``test_data=``; for comparison
-        with the paper only.
+        `exml_sim.classifier._rejection_model`).
     thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
-        What "auto" and "tune_on_test" choose from.
+        What "auto" chooses from.
     initial_theta : "auto" or float, default "auto"
         Rejection cost of the initial model; "auto" is cross-validation for `target`.
     exploration_theta : float, default 0.2
@@ -225,15 +205,13 @@ class BaseExMLClassifier:
     records_ : tuple of LayerRecord
         How every layer came about: rounds with scores, confidence of the selection, choice of theta.
     ledger_ : Ledger
-        Every purchase. With theta="tune_on_test" that of the kept run.
+        Every purchase.
     purchases_ : tuple of Acquisition
         Row by row.
     bought_ : ndarray of bool, shape (K, m)
         Which values were paid for.
     widths_ : dict
         Number of columns of every candidate of which something was bought.
-    tuned_on_test_ : tuple of (theta, accuracy on test labels)
-        Empty except with theta="tune_on_test".
     evaluation_ : Evaluation or None
         Metrics by nested cross-validation next to simpler models (`exml_sim.classifier.evaluation`), computed when
         first asked for; None if theta was given.
@@ -264,8 +242,6 @@ class BaseExMLClassifier:
         budget: Money | None = None,
         budget_ratio: Money | None = None,
         strategy: Any = "value_of_information_commit",
-        confidence: float | None = None,
-        epsilon: float = 0.0,
         alignment: str | None = None,
         objective: str | None = None,
         max_candidates: int | None = None,
@@ -328,7 +304,6 @@ class BaseExMLClassifier:
         y: ArrayLike,
         oracle: Oracle | None = None,
         *,
-        test_data: TestData | None = None,
         groups: ArrayLike | None = None,
         **others: Any,
     ) -> Self:
@@ -343,8 +318,6 @@ class BaseExMLClassifier:
             Observed labels, shape (m,): two or more known classes.
         oracle
             Source of candidate values, with their costs; see `exml_sim.oracle`. None with `candidates`.
-        test_data
-            Test data with the truth, with theta="tune_on_test" only.
         groups
             Group of every row, such as a person with several rows. Out-of-fold predictions keep rows of a group
             together, as they always do with duplicated rows.
@@ -356,11 +329,9 @@ class BaseExMLClassifier:
             raise TypeError(f"fit takes no {next(iter(others))}{hint}")
         # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
         with one_thread("blas"):
-            return self._fit(X, y, oracle, test_data, groups)
+            return self._fit(X, y, oracle, groups)
 
-    def _fit(
-        self, X: Any, y: ArrayLike, oracle: Oracle | None, test_data: TestData | None, groups: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Any, y: ArrayLike, oracle: Oracle | None, groups: ArrayLike | None) -> Self:
         self.layout_ = Layout.of(X, self.candidates)
         rows, oracle = self._find_sources(X, oracle)
         codes = self._encode(y, len(rows))
@@ -368,8 +339,6 @@ class BaseExMLClassifier:
         parameters = self.resolve(n_classes)
         rng = check_random_state(self.random_state)
         check_class_rows(codes, n_classes, parameters)
-        if (self.theta == "tune_on_test") != (test_data is not None):
-            raise ValueError('theta="tune_on_test" and the argument test_data= go together: give both or neither')
         if parameters.uses_rejection:
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
@@ -382,16 +351,12 @@ class BaseExMLClassifier:
         self.assessment_ = _assess_classes(assess(first.choice, parameters), evaluation)
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and parameters.max_stages > 1
-        self.tuned_on_test_: tuple[tuple[float, float], ...] = ()
         self._data_notes = diagnose_duplicates(rows, codes)
         if not self.explored_:
             self._keep(Growth((Layer(first.fitted.model),), (first,)), acquisition)
         else:
             check_affordable(acquisition, parameters)
-            if test_data is None:
-                self._keep(Grower(codes, n_classes, first, acquisition, parameters, rng, apart).run(rows), acquisition)
-            else:
-                self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
+            self._keep(Grower(codes, n_classes, first, acquisition, parameters, rng, apart).run(rows), acquisition)
         self._evaluation: tuple[Evaluation | None] | None = None
         self._codes, self._groups = codes, apart
         return self
@@ -436,30 +401,6 @@ class BaseExMLClassifier:
         self.bought_ = acquisition.bought
         self.widths_, self.encodings_ = acquisition.widths, acquisition.encodings
         self.selected_ = tuple(name for record in growth.records for name in record.candidates)
-
-    def _tune_on_test(
-        self,
-        X: FloatArray,
-        y: IntArray,
-        first: LayerRecord,
-        oracle: Oracle,
-        parameters: Parameters,
-        rng: np.random.Generator,
-        test: TestData,
-    ) -> None:
-        """Run once per theta from the same state of the generator, and keep the best on test labels."""
-        state = rng.bit_generator.state
-        runs = []
-        for theta in parameters.thetas:
-            rng.bit_generator.state = state
-            acquisition = AcquisitionManager(oracle, len(X), self.budget_)
-            changed = parameters.replace(theta=theta, exploration_theta=theta)
-            growth = Grower(y, len(self.classes_), first, acquisition, changed, rng).run(X)
-            self._keep(growth, acquisition)
-            runs.append((theta, self.score(test.X, test.classes, test.oracle), growth, acquisition))
-        best = max(runs, key=lambda run: run[1])
-        self._keep(best[2], best[3])
-        self.tuned_on_test_ = tuple((theta, accuracy) for theta, accuracy, _, _ in runs)
 
     def _encode(self, y: ArrayLike, rows: int) -> IntArray:
         if isinstance(y, list):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from exml_sim.classifier._growth import LayerRecord
     from exml_sim.classifier._latent_class import LabelNoise, LatentFit
     from exml_sim.classifier._layers import FittedLayer, LatentLayers
-    from exml_sim.classifier._parameters import Parameters
+    from exml_sim.classifier._preflight import Parameters
 
 
 @dataclass(frozen=True, slots=True)

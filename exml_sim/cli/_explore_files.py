@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim._internal.encoding import fill_missing
+from exml_sim._internal.columns import fill_missing
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
-from exml_sim.classifier._cascade import Decisions, make_ask
-from exml_sim.classifier._journal import Journal
-from exml_sim.classifier._saved import SavedModel, save
+from exml_sim.classifier._ask_tell import Journal
+from exml_sim.classifier._cascade import Decisions, SavedModel, make_ask, save
 from exml_sim.classifier.budget_plan import LearningCurve
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from exml_sim._internal.columns import CellError, Cells
-from exml_sim._internal.encoding import ColumnEncoding, Encodings
+from exml_sim._internal.columns import CellError, Cells, ColumnEncoding, Encodings
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
-from exml_sim.classifier.acquisition import MeasurementRequest
+from exml_sim.classifier._ask_tell import MeasurementRequest
 from exml_sim.cli._tables import Roles, Table, read_table
 from exml_sim.money import show
 

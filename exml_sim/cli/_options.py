@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from click.core import ParameterSource
 
 #: Largest numbers that options take; the engine's limits, which need no import of the engine here.
 MOST_SEED, MOST_TRIALS, MOST_PULLS, MOST_ARMS, MOST_NUMBERS = 2**63 - 1, 10**12, 10**18, 10**9, 10_000
+
+#: Columns of a printed table.
+MAX_COLUMNS = 4
 
 seeds, trials = click.IntRange(0, MOST_SEED), click.IntRange(1, MOST_TRIALS)
 seed = click.option("--seed", type=seeds, default=0, show_default=True, help="Root seed.")
@@ -46,24 +49,29 @@ paper = click.option(
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def plugins(place: str) -> Decorator:
-    """Make ``--plugins`` and ``--trust``: files that may be executed, also beside the file called `place`."""
+def combine(*decorators: Decorator) -> Decorator:
+    """Combine options to one decorator, in the order of the help."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in (
-            click.option("--trust", is_flag=True, help=f"Execute also files beside the {place} that it names."),
-            click.option(
-                "--plugins",
-                type=click.Path(path_type=Path),
-                multiple=True,
-                metavar="FILE.py",
-                help="Execute this file of strategies, pools, scores or bounds; may be repeated.",
-            ),
-        ):
+        for option in reversed(decorators):
             command = option(command)
         return command
 
     return decorate
+
+
+def plugins(place: str) -> Decorator:
+    """Make ``--plugins`` and ``--trust``: files that may be executed, also beside the file called `place`."""
+    return combine(
+        click.option(
+            "--plugins",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            metavar="FILE.py",
+            help="Execute this file of strategies, pools, scores or bounds; may be repeated.",
+        ),
+        click.option("--trust", is_flag=True, help=f"Execute also files beside the {place} that it names."),
+    )
 
 
 def out(default: str) -> Decorator:
@@ -83,34 +91,46 @@ categories = click.option(
 )
 
 
-def worth(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--value-per-correct`` and ``--rows-to-predict``: what predictions are worth."""
-    for option in (
-        click.option("--rows-to-predict", type=click.IntRange(1), metavar="ROWS", help="Rows that will be predicted."),
-        click.option("--value-per-correct", type=float, metavar="MONEY", help="Worth of one more correct prediction."),
-    ):
-        command = option(command)
-    return command
-
-
-def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--encoding``, ``--delimiter`` and ``--na-values``: the format of a user's table."""
-    for option in (
-        click.option(
-            "--na-values", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"
-        ),
-        click.option(
-            "--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"
-        ),
-        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
-    ):
-        command = option(command)
-    return command
+#: What predictions are worth.
+worth = combine(
+    click.option("--value-per-correct", type=float, metavar="MONEY", help="Worth of one more correct prediction."),
+    click.option("--rows-to-predict", type=click.IntRange(1), metavar="ROWS", help="Rows that will be predicted."),
+)
+#: The format of a user's table.
+table_format = combine(
+    click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
+    click.option("--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"),
+    click.option("--na-values", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
+)
 
 
 def emit(data: Any, text: str, as_json: bool) -> None:
     """Print a result: its values as JSON, or its text."""
     click.echo(json.dumps(data, indent=2) if as_json else text)
+
+
+def print_columns(columns: Mapping[str, Mapping[str, str]], corner: str) -> list[str]:
+    """Print columns of texts with the name of the rows in the corner; many columns are turned."""
+    import pandas as pd
+
+    frame = pd.DataFrame(columns).fillna("").rename_axis(columns=corner)
+    return str((frame if len(frame.columns) <= MAX_COLUMNS else frame.T).to_string()).splitlines()
+
+
+def write_budget(budget: Any, factor: float | None = None) -> str:
+    """Write a budget and its multiple of the simulated one."""
+    from simulations.panels import format_factor
+
+    times = "" if factor is None or math.isnan(factor) else f" ({format_factor(factor)}x)"
+    return "none" if budget is None else f"{float(budget):,.0f}{times}"
+
+
+def tabulate_budgets(columns: Mapping[str, Mapping[str, tuple[Any, float | None]]], corner: str) -> list[str]:
+    """Tabulate budgets and their multiples of the simulated one by strategy and name; None is no budget."""
+    texts = {
+        label: {name: write_budget(*budget) for name, budget in column.items()} for label, column in columns.items()
+    }
+    return print_columns(texts, corner)
 
 
 def is_typed(name: str) -> bool:

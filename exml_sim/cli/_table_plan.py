@@ -11,8 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
-from exml_sim.classifier._journal import Journal
-from exml_sim.classifier.acquisition import AskTell
+from exml_sim.classifier._ask_tell import AskTell, Journal
 from exml_sim.classifier.budget_plan import BudgetPlan, check_value, plan_budget
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.cli._explore_files import JOURNAL

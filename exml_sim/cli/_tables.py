@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.columns import CellError, Cells, RawTable
-from exml_sim._internal.encoding import parse_number
+from exml_sim._internal.columns import CellError, Cells, RawTable, parse_number
 from exml_sim._internal.spreadsheets import restore
 from exml_sim._internal.validation import LARGEST_NUMBER, counted
 from exml_sim.money import CandidateCost, exact_cost

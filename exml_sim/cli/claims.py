@@ -11,37 +11,34 @@ from typing import Any
 import click
 
 from exml_sim.cli import _options as options
-from theory.claims import Claim, Registry, read_own
-from theory.claims.document import SETTING, Checked, count_errata, explain_no_mutant, grades, markdown, run, summary
+from theory.claims import Claim, read_own
+from theory.claims.document import SETTING, Checked, count_errata, explain_no_mutant, grades, run, summary
 from theory.evidence.grades import grade
 
 
 @click.command(name="claims")
 @click.argument("claim_id", metavar="[ID]", required=False)
 @click.option("--check", is_flag=True, help="Run the checks; exit code 1 if one differs from the record.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the document docs/CLAIMS.md.")
 @click.option("--html", "as_html", is_flag=True, help="Print one HTML page with all claims.")
+@options.as_json
 @options.paper
-def command(
-    claim_id: str | None, check: bool, as_json: bool, as_markdown: bool, as_html: bool, source: str | None
-) -> None:
+def command(claim_id: str | None, check: bool, as_json: bool, as_html: bool, source: str | None) -> None:
     """List every statement of the paper's theory with its verdict, grade of evidence and executable check.
 
     Without ID all claims are listed; with ID one claim is printed in full and checked.
 
     Example: exml claims lemma-1-i
     """
-    for name, chosen in (("--markdown", as_markdown), ("--html", as_html)):
-        if chosen and (claim_id or check or as_json or as_markdown + as_html > 1):
-            raise click.UsageError(f"{name} prints all claims: leave out ID and the other options.")
-    registry = _load_registry(source) if source is not None else None
+    if as_html and (claim_id or check or as_json):
+        raise click.UsageError("--html prints all claims: leave out ID and the other options.")
+    registry = None
+    if source is not None:
+        from simulations.papers import load_paper
+
+        registry = load_paper(source).registry
     known = registry or read_own()
     # Upper and lower case are the same.
     claims = list(known.claims.values()) if claim_id is None else [known.get(claim_id.lower())]
-    if as_markdown:
-        click.echo(markdown((run(claim) for claim in claims), registry), nl=False)
-        return
     if as_html:
         from simulations.report.claims import render_claims
 
@@ -59,12 +56,6 @@ def command(
         _print_list(claims)
     if not all(entry.as_recorded for entry in entries):
         raise SystemExit(1)
-
-
-def _load_registry(source: str) -> Registry:
-    from simulations.papers import load_paper
-
-    return load_paper(source).registry
 
 
 def _print_list(claims: list[Claim]) -> None:

@@ -13,20 +13,25 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim._internal.columns import Cells, RawTable
-from exml_sim._internal.encoding import Encodings, parse_number
+from exml_sim._internal.columns import Cells, Encodings, RawTable, parse_number
 from exml_sim._internal.memory import memory_limit
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
-from exml_sim.classifier._journal import Journal
-from exml_sim.classifier._layout import Layout
-from exml_sim.classifier._parameters import CANDIDATE_SCORES, EXPLORE, HIDDEN, MODELS
-from exml_sim.classifier._preflight import DataSummary, check_data, diagnose_levels, raise_errors
-from exml_sim.classifier._purchase_plan import plan_purchase
+from exml_sim.classifier._ask_tell import AskTell, Journal, MeasurementRequest
+from exml_sim.classifier._cascade import Layout
+from exml_sim.classifier._preflight import (
+    CANDIDATE_SCORES,
+    EXPLORE,
+    HIDDEN,
+    MODELS,
+    DataSummary,
+    check_data,
+    diagnose_levels,
+    raise_errors,
+)
 from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
-from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
-from exml_sim.classifier.budget_plan import check_value, plan_budget
+from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.evaluation import Diagnostic
@@ -47,12 +52,10 @@ from exml_sim.cli._tables import (
 )
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.strategies import STRATEGIES
 
 #: Parameters of the classifier that are no options, or that an option of another name sets.
 _NO_OPTIONS = ("budget", "budget_ratio", "random_state", "n_jobs", "candidates", "costs", "C_h", "C_g")
 _CHOICES: dict[str, Sequence[str]] = {
-    "strategy": tuple(STRATEGIES),
     "alignment": ("sample", "budget"),
     "objective": ("risk", "risk_per_cost"),
     "explore": EXPLORE,
@@ -93,7 +96,7 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
             how["type"] = click.Choice(list(_CHOICES[name]))
         elif name == "max_candidates" or isinstance(default, int):
             how["type"] = int
-        elif name == "confidence" or (isinstance(default, float) and name != "validation_fraction"):
+        elif isinstance(default, float) and name != "validation_fraction":
             how["type"] = float
         command = click.option(flag, name, **how)(command)
     return command

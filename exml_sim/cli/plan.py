@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,29 +23,33 @@ TABLE_OPTIONS = (
     *("pilot", "exploration", "label", "observed", "candidate", "costs", "categories"),
     *("value_per_correct", "rows_to_predict", "encoding", "delimiter", "na_values"),
 )
+PROBLEM_OPTIONS = ("K", "theta", "kappa_lambda", "gap", "gaps", "strategy", "kernel", "rows", "population")
+_POOL_OPTIONS = ("delta", "certify", "out", "plugins", "trust")
+#: Options of every kind of plan, beside --quiet and --json.
+OPTIONS = {
+    "a table with --pilot or --exploration": ("file", "seed", *TABLE_OPTIONS),
+    "parameters": ("delta", *PROBLEM_OPTIONS),
+    "a store": ("store", *_POOL_OPTIONS),
+    "a pool": ("file", "trials", "seed", "n_jobs", *_POOL_OPTIONS),
+}
 
 
-def _table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that only a plan from a table has."""
-    path = click.Path(path_type=Path)
-    for option in (
-        click.option("--pilot", type=int, metavar="ROWS", help="Complete rows that the plan is made from."),
-        click.option(
-            "--exploration",
-            type=path,
-            metavar="FOLDER",
-            help="Plan further purchases after exml explore.",
-        ),
-        click.option("--label", metavar="COLUMN", help="Column of observed labels, with a table."),
-        click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
-        click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
-        click.option("--costs", type=path, help="Table of further candidates."),
-        options.categories,
-        options.table_format,
-        options.worth,
-    ):
-        command = option(command)
-    return command
+_table_options = options.combine(
+    click.option("--pilot", type=int, metavar="ROWS", help="Complete rows that the plan is made from."),
+    click.option(
+        "--exploration",
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="Plan further purchases after exml explore.",
+    ),
+    click.option("--label", metavar="COLUMN", help="Column of observed labels, with a table."),
+    click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
+    click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
+    click.option("--costs", type=click.Path(path_type=Path), help="Table of further candidates."),
+    options.categories,
+    options.table_format,
+    options.worth,
+)
 
 
 @click.command(name="plan")
@@ -98,16 +101,13 @@ def command(
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
     table = {name: given.pop(name) for name in TABLE_OPTIONS}
-    has_pilot = table["pilot"] is not None or table["exploration"] is not None
-    has_problem = any(options.is_typed(name) for name in given)
-    if certify and (typed := [name for name in given if options.is_typed(name)]):
-        raise click.UsageError(
-            f"--certify runs trials on a pool, and --{typed[0].replace('_', '-')} describes no pool: name pool and "
-            "strategies in a study's file (exml plan STUDY.toml --certify), or give --store or nothing"
-        )
-    _check_options(file, store, has_pilot, has_problem, certify)
-    if has_pilot:
-        assert file is not None
+    has_problem = any(options.is_typed(name) for name in PROBLEM_OPTIONS)
+    has_table = table["pilot"] is not None or table["exploration"] is not None
+    from_table, from_parameters, from_store, from_pool = OPTIONS
+    _check_options(from_table if has_table else from_parameters if has_problem else from_store if store else from_pool)
+    if has_table:
+        if file is None:
+            raise click.UsageError("--pilot and --exploration go with a table")
         from exml_sim.cli._table_plan import plan_table
 
         plan = plan_table(file, table, seed or 0)
@@ -115,41 +115,21 @@ def command(
         return
     if has_problem:
         rows = _plan_problem(delta, given)
-        text = _write_budgets(delta, rows)
     else:
-        how = (trials, seed, n_jobs, not quiet, out if certify else None)
-        rows = _plan_simulation(file, store, delta, how, {"plugins": plugins, "trust": trust})
-        text = _write_budgets(delta, rows)
-    options.emit({"delta": delta, "budgets": rows}, text, as_json)
+        folder = out if certify else None
+        study, panels = _simulate(file, store, delta, trials, seed, n_jobs, not quiet, certify, plugins, trust)
+        rows = [_plan_panel(study, panel, delta, n_jobs, not quiet, folder) for panel in panels]
+    options.emit({"delta": delta, "budgets": rows}, _write_budgets(delta, rows), as_json)
 
 
-def _check_options(
-    file: Path | None, store: Path | None, has_pilot: bool, has_problem: bool, certify: bool = False
-) -> None:
-    """Report options that do not go together."""
-    if certify and has_pilot:
-        raise click.UsageError("--certify runs trials on a pool: give a study's file, --store, or nothing")
-    if options.is_typed("out") and not certify:
+def _check_options(kind: str) -> None:
+    """Report an option that does not go with this kind of plan."""
+    for name in click.get_current_context().params:
+        if options.is_typed(name) and name not in (*OPTIONS[kind], "quiet", "as_json"):
+            shown = "a file" if name == "file" else f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{shown} does not go with a plan from {kind}")
+    if options.is_typed("out") and not options.is_typed("certify"):
         raise click.UsageError("--out is the folder of certificates: give --certify as well")
-    if has_pilot:
-        typed = [name for name in ("delta", "trials", "n_jobs") if options.is_typed(name)]
-        if file is None or has_problem or store or typed:
-            raise click.UsageError(
-                "--pilot and --exploration go with a table, not with parameters, --delta, --trials, --n-jobs or a store"
-            )
-        return
-    stray = [name for name in TABLE_OPTIONS if options.is_typed(name)]
-    if stray:
-        raise click.UsageError(
-            f"--{stray[0].replace('_', '-')} goes with a plan from a table: give --pilot ROWS or --exploration FOLDER"
-        )
-    if has_problem and (file or store):
-        raise click.UsageError("give parameters (--theta, --kappa-lambda, --gap) or a pool (a file, --store), not both")
-    runs = ", ".join(f"--{name.replace('_', '-')}" for name in ("trials", "seed", "n_jobs") if options.is_typed(name))
-    if runs and (has_problem or store):
-        raise click.UsageError(f"{runs}: no trials are run with {'these parameters' if has_problem else 'a store'}")
-    if file and store:
-        raise click.UsageError("give a study's file or a store, not both")
 
 
 def _plan_problem(delta: float, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -176,73 +156,73 @@ def _find_budgets(problem: BoundProblem, strategy: Strategy, delta: float) -> di
     return {**budgets, "declined": declined} if declined else budgets
 
 
-def _plan_simulation(
+def _simulate(
     file: Path | None,
     store: Path | None,
     delta: float,
-    how: tuple[int | None, int | None, int, bool, Path | None],
-    loaded: dict[str, Any],
-) -> list[dict[str, Any]]:
-    """Find the budget needed in simulation next to those of the bounds, one row per strategy and pool."""
+    trials: int | None,
+    seed: int | None,
+    n_jobs: int,
+    progress: bool,
+    certify: bool,
+    plugins: tuple[Path, ...],
+    trust: bool,
+) -> tuple[Study, list[Panel]]:
+    """Run trials at the budgets around the needed one, or read them from a store."""
     from exml_sim.engine.bound_context import describe_missing
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations import _needed_budget as needed_budget
     from simulations import budget_vs_failure
-    from simulations._certification import RARE
-    from simulations.panels import find_needs, make_panels
+    from simulations.certificates import RARE
+    from simulations.panels import make_panels
 
-    trials, seed, n_jobs, progress, certificates = how
     if store is not None:
-        with StudyResult.open(store, **loaded) as result:
-            panels, study = make_panels(result), result.study
+        with StudyResult.open(store, plugins=plugins, trust=trust) as result:
             if missing := describe_missing(result.study):
                 click.echo(missing, err=True)
-    else:
-        study = Study.from_toml(file, **loaded) if file else budget_vs_failure.make_study(1)
-        study = study if seed is None else replace(study, seed=seed)
-        # A small failure probability is certified with weighted trials, and plain ones would take hours.
-        few = certificates is not None and delta < RARE
-        number = trials or (1000 if few else needed_budget.enough_trials(delta))
-        panels = needed_budget.search(study, delta, number, n_jobs=n_jobs, progress=progress)
-    rows = []
-    for panel in panels:
-        needs = find_needs(panel, delta)
-        simulated = None if needs.simulated is None else float(needs.simulated)
-        budgets = (
-            _find_budgets(panel.problem, panel.kind, delta) if panel.problem else {"launch_budget": {}, "bounds": {}}
-        )
-        budgets["bounds"] = {
-            **budgets["bounds"],
-            **{bound.name: bound.required(delta) for bound in panel.curves if bound.name in panel.versions},
-        }
-        certified = {} if certificates is None else {"certified": _certify(study, panel, delta, how)}
-        if (budget := certified.get("certified", {}).get("budget")) is not None:
-            # Practice is the certified budget where there is one.
-            needs = replace(needs, simulated=Fraction(budget))
-        rows.append(
-            {
-                **certified,
-                "strategy": panel.title,
-                "where": panel.place,
-                "simulation": simulated,
-                "trials": max(cell.trials for cell in panel.cells),
-                **budgets,
-                "factors": {name: options.finite(needs.factor(name)) for name in needs.bounds},
-                "reason": panel.reason,
-            }
-        )
-    return rows
+            return result.study, make_panels(result)
+    study = Study.from_toml(file, plugins=plugins, trust=trust) if file else budget_vs_failure.make_study(1)
+    study = study if seed is None else replace(study, seed=seed)
+    # A small failure probability is certified with weighted trials, and plain ones would take hours.
+    number = trials or (1000 if certify and delta < RARE else needed_budget.enough_trials(delta))
+    return study, needed_budget.search(study, delta, number, n_jobs=n_jobs, progress=progress)
 
 
-def _certify(
-    study: Study, panel: Panel, delta: float, how: tuple[int | None, int | None, int, bool, Path | None]
+def _plan_panel(
+    study: Study, panel: Panel, delta: float, n_jobs: int, progress: bool, folder: Path | None
 ) -> dict[str, Any]:
+    """Find the budget needed in simulation next to those of the bounds, with a certificate if a folder is given."""
+    from simulations.panels import find_needs
+
+    needs = find_needs(panel, delta)
+    simulated = None if needs.simulated is None else float(needs.simulated)
+    budgets: dict[str, Any] = {"launch_budget": {}, "bounds": {}}
+    if panel.problem:
+        budgets = _find_budgets(panel.problem, panel.kind, delta)
+    curves = {bound.name: bound.required(delta) for bound in panel.curves if bound.name in panel.versions}
+    certified = {} if folder is None else {"certified": _certify(study, panel, delta, n_jobs, progress, folder)}
+    if (budget := certified.get("certified", {}).get("budget")) is not None:
+        # Practice is the certified budget where there is one.
+        needs = replace(needs, simulated=Fraction(budget))
+    return {
+        **certified,
+        "strategy": panel.title,
+        "where": panel.place,
+        "simulation": simulated,
+        "trials": max(cell.trials for cell in panel.cells),
+        **budgets,
+        "bounds": budgets["bounds"] | curves,
+        "factors": {name: options.finite(needs.factor(name)) for name in needs.bounds},
+        "reason": panel.reason,
+    }
+
+
+def _certify(study: Study, panel: Panel, delta: float, n_jobs: int, progress: bool, folder: Path) -> dict[str, Any]:
     """Certify the budget of a panel by simulation, and write the certificate."""
     from exml_sim._internal.progress import Line
-    from simulations._certification import search_budget
+    from simulations.certificates import search_budget
 
-    _, _, n_jobs, progress, folder = how
     cell = next(cell for cell in study.cells() if cell.labels == (panel.pool, panel.score, panel.strategy))
     line = Line(progress)
     try:
@@ -251,27 +231,21 @@ def _certify(
         return {"budget": None, "alpha": None, "sentence": f"No budget was certified: {error}.", "file": None}
     finally:
         line.close()
-    assert folder is not None
-    file = certificate.save(folder)
-    budget = certificate.budget
-    return {
-        "budget": None if budget is None else float(budget),
-        "alpha": certificate.alpha,
-        "sentence": certificate.sentence,
-        "file": str(file),
-    }
+    budget = None if certificate.budget is None else float(certificate.budget)
+    place = str(certificate.save(folder))
+    return {"budget": budget, "alpha": certificate.alpha, "sentence": certificate.sentence, "file": place}
 
 
 def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     """Write one table per pool, and below it launch budgets and reasons."""
-    from simulations._certification import ALPHA
+    from simulations.certificates import ALPHA
     from simulations.panels import CONFIDENCE
 
     parts = []
     for where in dict.fromkeys(row["where"] for row in rows):
         group = [row for row in rows if row["where"] == where]
         parts.append(f"Budget for a probability of at most {delta:g} to miss the best candidate: {where}.\n")
-        parts.append(_write_table(group))
+        parts += _write_table(group)
         for row in group:
             parts += _write_notes(row)
             if "certified" in row:
@@ -291,26 +265,20 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def _write_table(rows: list[dict[str, Any]]) -> str:
-    """Write budgets, strategies down and bounds across, from the sharpest to the paper's, then plug-ins."""
-    import pandas as pd
+def _write_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Write budgets, bounds down from the sharpest to the paper's, strategies across."""
+    from simulations.panels import name_bound
 
-    from simulations.panels import format_factor, name_bound
-    from theory.versions import VERSIONS
-
-    named = list(dict.fromkeys(name for row in rows for name in row["bounds"]))
-    order = [name for name in reversed(VERSIONS) if name in named] + [name for name in named if name not in VERSIONS]
-    table: dict[str, dict[str, str]] = {}
+    columns: dict[str, dict[str, tuple[float | None, float | None]]] = {}
     for row in rows:
-        cells = {"simulation": _format_budget(row["simulation"])} if "simulation" in row else {}
+        column = columns[row["strategy"]] = {}
+        if "simulation" in row:
+            column["simulation"] = (row["simulation"], None)
         if "certified" in row:
-            cells["certified"] = _format_budget(row["certified"]["budget"])
-        for name in order:
-            factor = row.get("factors", {}).get(name)
-            times = "" if factor is None else f" ({format_factor(factor)}x)"
-            cells[name_bound(name)] = _format_budget(row["bounds"].get(name)) + times
-        table[row["strategy"]] = cells
-    return str(pd.DataFrame.from_dict(table, orient="index").to_string(col_space=25))
+            column["certified"] = (row["certified"]["budget"], None)
+        for name in reversed(row["bounds"]):
+            column[name_bound(name)] = (row["bounds"][name], row.get("factors", {}).get(name))
+    return options.tabulate_budgets(columns, "budget")
 
 
 def _write_notes(row: dict[str, Any]) -> list[str]:
@@ -320,10 +288,6 @@ def _write_notes(row: dict[str, Any]) -> list[str]:
     if not row["bounds"]:
         return [f"  no bound for {row['strategy']}: {row['reason']}"] if row.get("reason") else []
     launched = [name for name in reversed(row["bounds"]) if name in row["launch_budget"]]
-    budgets = ", ".join(f"{name_bound(name)} {_format_budget(row['launch_budget'][name])}" for name in launched)
+    budgets = ", ".join(f"{name_bound(name)} {options.write_budget(row['launch_budget'][name])}" for name in launched)
     reasons = [f"  {row['strategy']}: {reason}" for reason in row.get("declined", {}).values()]
     return [f"  launch budgets of {row['strategy']}: {budgets}", *reasons] if launched else reasons
-
-
-def _format_budget(budget: float | None) -> str:
-    return "-" if budget is None else f"{budget:,.0f}"

@@ -12,19 +12,6 @@ import click
 from exml_sim.cli import _options as options
 
 
-class _Figure(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """The name of a file in simulations/figures that has `figures`."""
-
-    name = "name"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name; the module is imported when it draws."""
-        names = known_figures()
-        if value not in names:
-            self.fail(f"figure must be one of {', '.join(names)}; got {value!r}", param, ctx)
-        return value
-
-
 def known_figures() -> list[str]:
     """List the figures of a store, one module each."""
     from exml_sim.plugins import modules
@@ -33,17 +20,29 @@ def known_figures() -> list[str]:
     return [module.__name__.rpartition(".")[2] for module in candidates if hasattr(module, "figures")]
 
 
+def _check_figure(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    names = known_figures()
+    if value not in names:
+        raise click.BadParameter(f"figure must be one of {', '.join(names)}; got {value!r}")
+    return value
+
+
 def _read_pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Read NAME=VALUE options."""
+    pairs = {}
     for value in values:
-        if not all(part.strip() for part in value.partition("=")[::2]):
+        name, _, text = (part.strip() for part in value.partition("="))
+        if not name or not text:
             raise click.BadParameter(f"it must be NAME=VALUE, got {value!r}")
-    return {name.strip(): text.strip() for name, _, text in (value.partition("=") for value in values)}
+        pairs[name] = text
+    return pairs
 
 
 @click.command(name="plot")
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option("--figure", type=_Figure(), default="failure_rate", show_default=True, help="Which picture.")
+@click.option(
+    "--figure", callback=_check_figure, metavar="NAME", default="failure_rate", show_default=True, help="Which picture."
+)
 @click.option(
     "--format",
     "formats",
@@ -86,7 +85,7 @@ def command(
     """Draw the results in STORE: all strategies on one axes, with the bounds that apply, and the data as CSV.
 
     Figures: failure_rate, regret, facets (all pools), profiles (ranks over pools), allocation (pulls per round),
-    money_vs_confidence, slack_decomposition.
+    slack_decomposition.
 
     Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 

@@ -34,7 +34,7 @@ def command(
     from exml_sim._internal.files import write_file
     from exml_sim._internal.threads import one_thread
     from exml_sim.engine.result import StudyResult
-    from simulations._certification import read_certificates
+    from simulations.certificates import read_certificates
     from simulations.report._comparison import make_comparison, render_comparison
     from simulations.report._findings import QUESTION
     from simulations.report._page import make_page

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from exml_sim.cli import _options as options
 
-
-class Defaults(NamedTuple):
-    """Defaults of an experiment: configurations, the most that there are, C, and options of its own."""
-
-    configurations: int
-    most: int
-    C: float
-    own: tuple[str, ...] = ()
-
-
-#: C is 1 in the paper; 0.15 comes closest to its Mfeat numbers (docs/explanation/reproduction.md); losses are added up.
-DEFAULTS = {
-    "synthetic": Defaults(50, 1000, 1.0),
-    "mfeat": Defaults(50, 50, 0.15, ("divisions",)),
-    "costs": Defaults(50, 50, 0.15, ("divisions",)),
-    "realdisp": Defaults(10, 100, 1.0, ("source", "split")),
-}
+#: Configurations of the default run and at most, and C. C is 1 in the paper; 0.15 comes closest to its Mfeat numbers
+#: (docs/explanation/reproduction.md); losses are added up.
+DEFAULTS = {"synthetic": (50, 1000, 1.0), "mfeat": (50, 50, 0.15), "costs": (50, 50, 0.15), "realdisp": (10, 100, 1.0)}
+#: Options of some experiments only.
+OWN_OPTIONS = {"divisions": ("mfeat", "costs"), "source": ("realdisp",), "split": ("realdisp",)}
 
 
 @click.command(name="reproduce")
@@ -58,7 +46,7 @@ DEFAULTS = {
     "--from",
     "source",
     type=click.Path(path_type=Path),
-    help="realdisp: zip, directory or log of UCI REALDISP, or an .npz as exml data realdisp writes it.",
+    help="realdisp: zip, directory or log of UCI REALDISP, or an .npz with y, t and a table per sensor.",
 )
 @click.option(
     "--split",
@@ -82,7 +70,7 @@ def command(name: str, out: Path | None, as_json: bool, quiet: bool, **given: An
     synthetic: Figure 5, three Gaussians and nine candidates. mfeat: Table 1, six views of handwritten digits.
     costs: Table 2, the digits with unequal costs. realdisp: activities of one subject, nine sensors.
 
-    Every experiment writes its table (Markdown, CSV), figures (PNG, SVG) and a verdict per statement of the paper to a
+    Every experiment writes its table (Markdown, CSV), the figures of its section and a verdict per statement to a
     folder. A run that was interrupted continues where it stopped.
 
     Example: exml reproduce mfeat --configurations 5
@@ -109,14 +97,13 @@ def command(name: str, out: Path | None, as_json: bool, quiet: bool, **given: An
 
 def _check_options(name: str, given: dict[str, Any]) -> None:
     """Fill in the defaults of the experiment, and report options that do not belong to it."""
-    defaults = DEFAULTS[name]
-    for option in {option for other in DEFAULTS.values() for option in other.own} - set(defaults.own):
-        if options.is_typed(option):
+    for option, experiments in OWN_OPTIONS.items():
+        if options.is_typed(option) and name not in experiments:
             raise click.UsageError(f"--{'from' if option == 'source' else option} does not apply to {name}")
     if name == "realdisp" and given["source"] is None:
         raise click.UsageError("realdisp needs --from, the data")
-    given["penalty"] = defaults.C if given["penalty"] is None else given["penalty"]
-    if given["configurations"] is None:
-        given["configurations"] = defaults.configurations
-    if not 2 <= given["configurations"] <= defaults.most:
-        raise click.UsageError(f"{name} has 2 to {defaults.most} configurations, got {given['configurations']}")
+    configurations, most, C = DEFAULTS[name]
+    given["penalty"] = C if given["penalty"] is None else given["penalty"]
+    given["configurations"] = configurations if given["configurations"] is None else given["configurations"]
+    if not 2 <= given["configurations"] <= most:
+        raise click.UsageError(f"{name} has 2 to {most} configurations, got {given['configurations']}")

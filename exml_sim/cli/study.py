@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,7 @@ from exml_sim._internal.files import refuse_link, write_file
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from exml_sim.engine._summaries import CellSummary
+    from exml_sim.engine._statistics import CellSummary
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations.panels import Panel
@@ -25,22 +24,19 @@ QUICK = 1_000
 PRESETS = ("bench", "bench-all")
 #: Bytes of a file of data that is copied beside study.toml.
 MAX_COPY_BYTES = 10**7
-#: Columns and rows of a table that is printed without --explain.
-MAX_COLUMNS, MAX_ROWS, MAX_LINES = 4, 12, 25
+#: Lines of a table, and of the whole answer.
+MAX_ROWS, MAX_LINES = 12, 25
 BACKENDS = ("threads", "processes", "dask")
 
 
-class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A part of a study, written i/n."""
-
-    name = "i/n"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Read two whole numbers."""
-        part, slash, parts = str(value).partition("/")
-        if not (slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
-            self.fail(f"a shard is i/n with 1 <= i <= n, got {value}", param, ctx)
-        return int(part), int(parts)
+def _parse_shard(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """Read a part of a study, written i/n."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+)/(\d+)", value)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise click.BadParameter(f"a shard is i/n with 1 <= i <= n, got {value}")
+    return int(match[1]), int(match[2])
 
 
 @click.command(name="study")
@@ -53,7 +49,9 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @options.n_jobs
 @click.option("--backend", type=click.Choice(BACKENDS), default="threads", show_default=True, help="Kind of workers.")
 @click.option("--scheduler", help="Address of a dask scheduler, with --backend dask.")
-@click.option("--shard", type=_Shard(), help="Run only part i of n; put the stores together by exml merge.")
+@click.option(
+    "--shard", callback=_parse_shard, metavar="I/N", help="Run only part I of N; exml merge joins the stores."
+)
 @click.option("--replay", nargs=2, type=int, metavar="CELL TRIAL", help="Print one trial with its ledger, run nothing.")
 @options.plugins("study")
 @click.option(
@@ -61,7 +59,6 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 )
 @click.option("--no-bounds", is_flag=True, help="Compute no bounds.")
 @click.option("--no-report", is_flag=True, help="Write no report.html.")
-@click.option("--explain", is_flag=True, help="Print all rates, findings and what they mean.")
 @options.out("out")
 @options.store(help="SQLite file that a later run continues; study.sqlite in the folder.")
 @options.quiet
@@ -83,7 +80,6 @@ def command(
     timeout: float | None,
     no_bounds: bool,
     no_report: bool,
-    explain: bool,
     out: Path,
     store: Path | None,
     quiet: bool,
@@ -110,7 +106,11 @@ def command(
     if replay is not None:
         if as_json:
             raise click.UsageError("--replay prints tables: leave out --json")
-        _print_trial(study, *replay)
+        from exml_sim.engine import modes
+
+        done = modes.replay(study, *replay)
+        place = f"Trial {replay[1]} of cell {replay[0]}: {study.cell(replay[0])}."
+        click.echo(f"{place}\n\n{done.table()}\n\n{done.ledger.table()}")
         return
     path = store or out / "study.sqlite"
     continued = options.resumable(f"finished trials are in {path}; the same command continues from there", path)
@@ -125,8 +125,8 @@ def command(
         elif preset is not None:
             data, text = _write_bench(result, out, path)
         else:
-            chosen = {"is_default": file is None and not rules, "explain": explain}
-            data, text = _write_results(result, out, path, bounds=not no_bounds, report=not no_report, **chosen)
+            is_default = file is None and not rules
+            data, text = _write_results(result, out, path, is_default, bounds=not no_bounds, report=not no_report)
         failures, is_complete = result.failures, result.complete
         names = {cell.index: str(cell) for cell in result.study_cells}
     if timeout is not None and not is_complete and not failures:
@@ -147,6 +147,7 @@ def _choose_study(
     trust: bool,
 ) -> Study:
     """Read or make the study that the options ask for."""
+    from exml_sim.engine.study import Study
     from exml_sim.plugins import Plugins, files_beside
     from simulations import bench, budget_vs_failure
 
@@ -156,7 +157,9 @@ def _choose_study(
         )
     strategies: tuple[Any, ...] = tuple(_parse_strategy(text) for text in rules)
     if file is not None:
-        study = _read_study(file, quick, seed, plugins, trust)
+        study = Study.from_toml(file, plugins=plugins, trust=trust)
+        trials = min(QUICK, study.trials) if quick else study.trials
+        study = replace(study, trials=trials, seed=study.seed if seed is None else seed)
     elif preset is not None:
         arms = bench.ALL_ARMS if preset == "bench-all" else bench.ARMS
         study = bench.make_study(QUICK if quick else bench.TRIALS, seed=seed or 0, arms=arms)
@@ -245,24 +248,6 @@ def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str,
     return {"pools": pools}, f"{text}\n\n{files}"
 
 
-def _read_study(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, ...], trust: bool) -> Study:
-    """Read a study from a file; replace its number of trials or its seed if asked for."""
-    from exml_sim.engine.study import Study
-
-    study = Study.from_toml(file, plugins=plugins, trust=trust)
-    trials = min(QUICK, study.trials) if quick else study.trials
-    return replace(study, trials=trials, seed=study.seed if seed is None else seed)
-
-
-def _print_trial(study: Study, cell: int, trial: int) -> None:
-    """Print one trial: rounds, scores, certificates, and every purchase."""
-    from exml_sim.engine.modes import replay
-
-    done = replay(study, cell, trial)
-    click.echo(f"Trial {trial} of cell {cell}: {study.cell(cell)}.\n")
-    click.echo(f"{done.table()}\n\n{done.ledger.table()}")
-
-
 def _run(
     study: Study,
     store: Path,
@@ -274,8 +259,7 @@ def _run(
     timeout: float | None,
 ) -> StudyResult:
     from exml_sim.engine._files import OtherStudyError
-    from exml_sim.engine.cluster import dask_workers
-    from exml_sim.engine.runner import run
+    from exml_sim.engine.runner import dask_workers, run
     from simulations._pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):
@@ -291,11 +275,11 @@ def _run(
 
 
 def _write_results(
-    result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool, bounds: bool, report: bool
+    result: StudyResult, out: Path, store: Path, is_default: bool, *, bounds: bool, report: bool
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
     from exml_sim._internal.threads import one_thread
-    from simulations._certification import read_certificates
+    from simulations.certificates import read_certificates
     from simulations.panels import drop_bounds, keep_values, make_panels
 
     panels = make_panels(result, read_certificates(out))
@@ -303,11 +287,11 @@ def _write_results(
     if not panels:
         return {"cells": [], "findings": []}, f"{result!r}: no cell has results yet."
     with one_thread("blas"), keep_values(panels, out / "bounds.json", result.study.hash):
-        return _write_panels(result, panels, out, store, is_default, explain, report)
+        return _write_panels(result, panels, out, store, is_default, report)
 
 
 def _write_panels(
-    result: StudyResult, panels: list[Panel], out: Path, store: Path, is_default: bool, explain: bool, report: bool
+    result: StudyResult, panels: list[Panel], out: Path, store: Path, is_default: bool, report: bool
 ) -> tuple[dict[str, Any], str]:
     from exml_sim._internal.spreadsheets import write_frame
     from simulations.figures import failure_rate, style
@@ -336,62 +320,48 @@ def _write_panels(
         for p in panels
         for c in p.cells
     ]
-    text = _write_text(result, panels, page, explain)
+    text = _write_text(result, panels, page)
     data = {"cells": cells, "findings": [*page["headline"], *page["budgets"], page["verdict"], *page["findings"]]}
     return data, f"{text}\n\nResults are in {out}: {', '.join(files)}."
 
 
-def _write_text(result: StudyResult, panels: list[Panel], page: dict[str, Any], explain: bool) -> str:
-    """Write the answer: question, headline, tables, and with `explain` all findings."""
+def _write_text(result: StudyResult, panels: list[Panel], page: dict[str, Any]) -> str:
+    """Write the answer: question, headline, budgets, and failure rates if there is room for them."""
     from exml_sim.engine.result import excess_lines
     from simulations.panels import CONFIDENCE
     from simulations.report._findings import QUESTION
 
-    parts = [[QUESTION, *page["headline"], *(page["budgets"] if explain else [])]]
-    room = 10**9 if explain else MAX_LINES - len(parts[0]) - 6
-    parts.append(_print_frame(_tabulate_needs(panels), room if explain else min(room, MAX_ROWS)))
-    rates = [f"Failure rate with its {CONFIDENCE:.0%} interval:", *_print_frame(_tabulate_rates(panels), 10**9)]
-    if explain or len(rates) < room - len(parts[1]):
+    parts = [[QUESTION, *page["headline"]], _tabulate_needs(panels)]
+    rates = [f"Failure rate with its {CONFIDENCE:.0%} interval:", *_tabulate_rates(panels)]
+    if len(rates) < MAX_LINES - 6 - sum(map(len, parts)):
         parts.append(rates)
     if result.study.mode == "excess_risk":
-        lines = excess_lines(result, CONFIDENCE)
-        parts.append(lines if explain else lines[:MAX_ROWS])
-    parts.append([page["verdict"], *(page["findings"] if explain else [])])
-    if explain:
-        parts.append(["A factor such as 3.3x is a multiple of the budget needed in simulation."])
-    return "\n\n".join("\n".join(lines) for lines in parts)
+        parts.append(excess_lines(result, CONFIDENCE)[:MAX_ROWS])
+    return "\n\n".join("\n".join(lines) for lines in [*parts, [page["verdict"]]])
 
 
-def _tabulate_needs(panels: list[Panel]) -> pd.DataFrame:
+def _tabulate_needs(panels: list[Panel]) -> list[str]:
     """Tabulate the budgets for the target failure rate: simulation and bounds down, panels across."""
-    import pandas as pd
+    from simulations.panels import TARGET, find_needs, name_bound
 
-    from simulations.panels import TARGET, find_needs, format_factor, name_bound
-
-    columns = {}
+    columns: dict[str, dict[str, tuple[Any, float | None]]] = {}
     for label, panel in _label_panels(panels):
         needs = find_needs(panel)
-        column = {"simulation": "not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"}
-        for name, budget in sorted(needs.bounds.items(), key=lambda item: item[1] or 0):
-            factor = needs.factor(name)
-            times = "" if factor != factor else f" ({format_factor(factor)}x)"
-            column[name_bound(name)] = "none" if budget is None else f"{budget:,}{times}"
-        columns[label] = column
-    frame = pd.DataFrame(columns).fillna("")
-    return frame.rename_axis(columns=f"budget for {TARGET:.0%} failures (x simulation)")
+        bounds = sorted(needs.bounds.items(), key=lambda item: item[1] or 0)
+        columns[label] = {"simulation": (needs.simulated, None)}
+        columns[label] |= {name_bound(name): (budget, needs.factor(name)) for name, budget in bounds}
+    lines = options.tabulate_budgets(columns, f"budget for {TARGET:.0%} failures (x simulation)")
+    more = len(lines) - MAX_ROWS
+    return lines if more <= 0 else [*lines[: MAX_ROWS - 1], f"... {more + 1} more in the report"]
 
 
-def _tabulate_rates(panels: list[Panel]) -> pd.DataFrame:
+def _tabulate_rates(panels: list[Panel]) -> list[str]:
     """Tabulate failure rates: budgets down, panels across; no failure seen is an upper limit."""
-    import pandas as pd
-
     columns = {
-        label: dict(zip(panel.budgets, map(_format_rate, panel.cells), strict=True))
+        label: {f"{budget:,g}": _format_rate(cell) for budget, cell in zip(panel.budgets, panel.cells, strict=True)}
         for label, panel in _label_panels(panels)
     }
-    frame = pd.DataFrame(columns).sort_index().fillna("")
-    frame.index = pd.Index([f"{budget:,g}" for budget in frame.index])
-    return frame.rename_axis(columns="budget")
+    return options.print_columns(columns, "budget")
 
 
 def _label_panels(panels: list[Panel]) -> list[tuple[str, Panel]]:
@@ -405,12 +375,6 @@ def _format_rate(cell: CellSummary) -> str:
     if not cell.failures:
         return f"at most {cell.upper:.1e}"
     return f"{cell.failure_rate:.4f} [{cell.lower:.4f}, {cell.upper:.4f}]"
-
-
-def _print_frame(frame: pd.DataFrame, most: int) -> list[str]:
-    """Print a table in at most this many lines; one with many columns is turned."""
-    lines = (frame if len(frame.columns) <= MAX_COLUMNS else frame.T).to_string().splitlines()
-    return lines if len(lines) <= most else [*lines[: most - 1], f"... {len(lines) - most + 1} more with --explain"]
 
 
 def describe_store(result: StudyResult, store: Path) -> dict[str, Any]:

@@ -23,17 +23,6 @@ from exml_sim.population import Candidate, Population
 #: The views, best first, as the paper ranks them.
 VIEWS = ("fac", "pix", "kar", "zer", "fou", "mor")
 
-#: Checksum of the numbers of each view and of the classes, as little-endian float64.
-CHECKSUMS = {
-    "fac": "a67010b896a9c5c646d37630c722b37f7dbae98f79952a9aa17d51778f8a5866",
-    "pix": "ff699539f81c085e5cdd7eaf0ba03aaa3922689159fbad2c4071c38358b5a2df",
-    "kar": "333f11b684455205c2c42fbedc4b653c0f77e103f5e5d4642bf8d31f77870504",
-    "zer": "f1b2a62aa3a9ca648ba66df41bcf5b20c2fdd3f8b638e35ece411ea4e639891d",
-    "fou": "c261c3a880a00bd51a8f4b8a9cf6cd62fc9d63ae2f7bfe1287368c3eba3b54bf",
-    "mor": "46418784f8d47605902dac4be0b2e76b3cad5822668f69c90698dce0ec78ca08",
-    "y": "e101f6a485e4611850267344b7c43471b5287b8b493fa0babb0b31aa81343adb",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Mfeat:
@@ -84,11 +73,11 @@ def scale_to_unit(values: FloatArray) -> FloatArray:
 
 
 def make_mfeat(
-    digits: tuple[int, int, int],
-    per_class: int,
+    digits: tuple[int, int, int] = (0, 1, 2),
+    per_class: int = 100,
     *,
-    observed: str,
-    candidates: Sequence[str],
+    observed: str = "mor",
+    candidates: Sequence[str] = VIEWS[:5],
     costs: Sequence[Money] | None = None,
     rng: np.random.Generator | int | None,
 ) -> Population:

@@ -8,7 +8,7 @@ Recognition Dataset, UCI Machine Learning Repository.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,7 @@ import numpy as np
 
 from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim._internal.files import replace_file
 from exml_sim._internal.validation import check_random_state
-from exml_sim.money import Money
-from exml_sim.population import Candidate, Population
 
 #: The sensors in the order of their columns: lower and upper arms, back, calves and thighs.
 SENSORS = ("RLA", "RUA", "BACK", "LUA", "LLA", "RC", "RT", "LT", "LC")
@@ -56,69 +53,28 @@ class RealDisp:
     def __len__(self) -> int:
         return len(self.y)
 
-    def population(
-        self,
-        observed: str,
-        rows: IntArray,
-        *,
-        hidden: str = "jogging",
-        costs: Mapping[str, Money] | None = None,
-        rng: np.random.Generator | int | None = None,
-    ) -> Population:
-        """Build the task of Section 5.3: one sensor observed, the others candidates, one activity hidden.
 
-        The two other activities are the labels -1 and +1 in the order of their numbers; rows of the hidden one carry
-        one of the two by a fair coin.
-
-        Parameters
-        ----------
-        observed
-            Name of the sensor that is known.
-        rows
-            Rows to take, for instance the training rows of a split.
-        """
-        if observed not in self.views:
-            raise ValueError(f"unknown sensor {observed!r}: allowed are {', '.join(self.views)}")
-        if hidden not in ACTIVITIES:
-            raise ValueError(f"unknown activity {hidden!r}: allowed are {', '.join(ACTIVITIES)}")
-        low, high = sorted(number for name, number in ACTIVITIES.items() if name != hidden)
-        truth = self.y[rows]
-        coin = check_random_state(rng, "rng").choice(np.array([-1, 1]), size=len(truth))
-        labels = np.where(truth == low, -1, np.where(truth == high, 1, coin))
-        prices = dict(costs or {})
-        candidates = [
-            Candidate(name, values[rows], prices.get(name, 1))
-            for name, values in self.views.items()
-            if name != observed
-        ]
-        return Population(self.views[observed][rows], labels, candidates, classes=truth, hidden=ACTIVITIES[hidden])
-
-
-def read_realdisp(
-    path: Path, *, subject: int = 1, placement: str = "ideal", activities: Sequence[int] = tuple(ACTIVITIES.values())
-) -> RealDisp:
-    """Read the rows of one subject and some activities.
+def read_realdisp(path: Path, *, subject: int = 1) -> RealDisp:
+    """Read the rows of one subject under ideal placement that have one of `ACTIVITIES`.
 
     Parameters
     ----------
     path
         The downloaded zip file, a directory that holds the logs, or one log file.
-    subject, placement
-        Which log: ``subject{subject}_{placement}.log``.
-    activities
-        Activity numbers to keep.
+    subject
+        Which log: ``subject{subject}_ideal.log``.
 
     Raises
     ------
     ValueError
         If there is no such log, it is no table of 120 numbers per row, or no row has one of the activities.
     """
-    name = f"subject{subject}_{placement}.log"
+    name, activities = f"subject{subject}_ideal.log", list(ACTIVITIES.values())
     with _open_log(path, name) as file:
         table = _read_table(file, f"{path}: {name}")
-    table = table[np.isin(table[:, -1], list(activities))]
+    table = table[np.isin(table[:, -1], activities)]
     if not len(table):
-        raise ValueError(f"{path}: {name} has no row of the activities {', '.join(map(str, sorted(activities)))}")
+        raise ValueError(f"{path}: {name} has no row of the activities {', '.join(map(str, activities))}")
     width = len(CHANNELS)
     views = {sensor: table[:, 2 + k * width : 2 + (k + 1) * width] for k, sensor in enumerate(SENSORS)}
     return RealDisp(views, table[:, -1].astype(np.int64), table[:, 0] + table[:, 1] * 1e-6)
@@ -162,21 +118,15 @@ def _open_log(path: Path, name: str) -> Iterator[IO[bytes]]:
         raise ValueError(f"{path} is neither a zip file nor a directory nor {name}")
 
 
-def save_realdisp(data: RealDisp, path: Path, *, replace: bool = False) -> None:
-    """Write the rows as arrays; an existing file is overwritten only with `replace`."""
-    with replace_file(path) if replace else path.open("xb") as file:
-        np.savez_compressed(file, y=data.y, t=data.t, **data.views)  # type: ignore[arg-type]
-
-
 def load_realdisp(path: Path) -> RealDisp:
-    """Read a file of `save_realdisp`.
+    """Read rows from an .npz file: activities ``y``, seconds ``t`` and one table per sensor.
 
     Raises
     ------
     ValueError
         If it is something else, or damaged.
     """
-    with archives.open_archive(path, "rows that exml data wrote") as file:
+    with archives.open_archive(path, "an archive of RealDisp rows") as file:
         # Views may be missing, but another name is a damaged one.
         if not set(file.files) <= {*SENSORS, "y", "t"}:
             raise ValueError("it holds arrays of other names")

@@ -30,7 +30,7 @@ from pydantic import (
 from pydantic_core import ArgsKwargs, core_schema
 
 from exml_sim._internal.validation import shown
-from exml_sim.engine._intervals import confidence_sequence
+from exml_sim.engine._statistics import confidence_sequence
 from exml_sim.money import exact, exact_cost, show
 
 #: Bytes of a study file, characters of a name, entries of a list, rows of a pool, cells of a study.

@@ -34,7 +34,7 @@ from exml_sim.engine._fields import (
     whole,
     without_module,
 )
-from exml_sim.engine._intervals import confidence_sequence
+from exml_sim.engine._statistics import confidence_sequence
 from exml_sim.money import exact, short, show
 from exml_sim.plugins import Plugin, Plugins, of_object
 from exml_sim.strategies import STRATEGIES, PlainLoop, Strategy, build_plugin, by_name
@@ -175,9 +175,9 @@ def _build(name: str, plugin: Plugin | None, options: tuple[tuple[str, Any], ...
 
 
 def _options_of(strategy: Any) -> dict[str, Any]:
-    """Return the options of a strategy that is a dataclass; money as exact text."""
+    """Return the options of a strategy that is a dataclass, except those that are None; money as exact text."""
     pairs = ((entry.name, getattr(strategy, entry.name)) for entry in fields(strategy) if entry.init)
-    return {name: show(value) if isinstance(value, Fraction) else value for name, value in pairs}
+    return {name: show(value) if isinstance(value, Fraction) else value for name, value in pairs if value is not None}
 
 
 def _read_object(given: Any) -> StrategySpec:

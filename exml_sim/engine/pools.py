@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +30,6 @@ from exml_sim.bandit.parametric import (
 )
 from exml_sim.bandit.pool import Pool
 from exml_sim.datasets import DATASETS, make_synthetic
-from exml_sim.datasets.mfeat import VIEWS, make_mfeat
 from exml_sim.engine._fields import (
     MAX_LIST,
     MAX_ROWS,
@@ -104,36 +103,6 @@ class SyntheticPool:
         check_rows(3 * self.per_class, len(self.angles), self.label)
         return make_synthetic(
             self.per_class, angles=self.angles, costs=self.costs, a=self.a, sigma=self.sigma, z=self.z, rng=self.seed
-        )
-
-
-@spec
-class MfeatPool:
-    """Three digits of the shipped Multiple Features data: two known, one hidden and mislabelled by a fair coin."""
-
-    what: ClassVar[str] = "mfeat pool"
-    kind: Literal["mfeat"] = field(default="mfeat", kw_only=True, repr=False)
-    label: Text = "mfeat"
-    negative: Annotated[int, whole(0)] = 0
-    positive: Annotated[int, whole(0)] = 1
-    hidden: Annotated[int, whole(0)] = 2
-    observed: Annotated[str, Choice(VIEWS)] = "mor"
-    candidates: tuple[Annotated[str, Choice(VIEWS)], ...] = ("fac", "pix", "kar", "zer", "fou")
-    costs: Amounts | None = None
-    per_class: Annotated[int, whole(1, MAX_ROWS)] = 100
-    seed: Seed = 0
-    kernel: Kernel = "gaussian"
-    gamma: Gamma = "median"
-
-    def population(self) -> Population:
-        """Choose the rows and mislabel the hidden digit."""
-        return make_mfeat(
-            (self.negative, self.positive, self.hidden),
-            self.per_class,
-            observed=self.observed,
-            candidates=self.candidates,
-            costs=self.costs,
-            rng=np.random.default_rng(self.seed),
         )
 
 
@@ -363,10 +332,6 @@ class RandomInstanceArms:
         )
 
 
-_MADE: OrderedDict[tuple[Any, str], Population | Pool] = OrderedDict()
-_MAX_MADE = 8
-
-
 @spec
 class PluginPool:
     """What a plug-in makes of the options (and of `rng`, if it takes one): a `Population`, or a `Pool` of arms."""
@@ -391,13 +356,8 @@ class PluginPool:
         return self.plugin or Plugin(plugins.POOLS, self.name)
 
     def make_once(self) -> Population | Pool:
-        """Make it once and keep it for a while; the digest distinguishes a changed source."""
-        key = (self, self._plugin.digest)
-        if key not in _MADE:
-            _MADE[key] = self.make()
-            while len(_MADE) > _MAX_MADE:
-                _MADE.popitem(last=False)
-        return _MADE[key]
+        """Make it once and keep it for a while."""
+        return _make_once(self, self._plugin.digest)
 
     def make(self) -> Population | Pool:
         """Call the plug-in.
@@ -424,6 +384,12 @@ class PluginPool:
             raise PluginError(f"plug-in {self.name!r} made another pool the second time: draw from the rng it is given")
 
 
+@lru_cache(maxsize=8)
+def _make_once(pool: PluginPool, digest: str) -> Population | Pool:
+    """Make a pool once; the digest distinguishes a changed source."""
+    return pool.make()
+
+
 def _contents(made: Population | Pool) -> tuple[Any, ...]:
     """Return what two pools are compared by."""
     if isinstance(made, Pool):
@@ -432,12 +398,11 @@ def _contents(made: Population | Pool) -> tuple[Any, ...]:
     return made.X.tobytes(), np.asarray(made.y).tobytes(), *values
 
 
-RowSpec = SyntheticPool | MfeatPool | AtomPool | DatasetPool | TablePool | PluginPool
+RowSpec = SyntheticPool | AtomPool | DatasetPool | TablePool | PluginPool
 ArmSpec = ParametricArms | RewardsPool | FamilyPool | RandomInstanceArms
 PoolSpec = RowSpec | ArmSpec
 POOLS: Mapping[str, type[PoolSpec]] = {
     "synthetic": SyntheticPool,
-    "mfeat": MfeatPool,
     "finite_support": AtomPool,
     "dataset": DatasetPool,
     "table": TablePool,

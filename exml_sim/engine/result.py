@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from exml_sim._internal.files import replace_file
 from exml_sim._internal.spreadsheets import write_lines
 from exml_sim.bandit.trial import Exploration
-from exml_sim.engine._intervals import Paired, check_level, mean_interval, paired
-from exml_sim.engine._summaries import CellSummary, Moments, summarise
+from exml_sim.engine._statistics import CellSummary, Moments, Paired, check_level, mean_interval, paired, summarise
 from exml_sim.engine._trials import NOISY, TERMS
 from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError
@@ -325,24 +324,14 @@ class StudyResult:
 
     def to_pandas(self, *, trials: bool = False) -> pd.DataFrame:
         """Return a data frame with one line per cell, or per trial."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ValueError("to_pandas needs pandas, which is not installed: pip install pandas") from None
+        import pandas as pd
+
         frame = pd.DataFrame(list(self._lines(trials)))
         if "budget" in frame:
             frame["budget"] = [float(exact(value)) for value in frame["budget"]]
         if "spent" in frame:
             frame["spent"] = [float(exact(value)) for value in frame["spent"]]
         return frame
-
-    def to_parquet(self, path: str | Path, *, trials: bool = False) -> None:
-        """Write a Parquet file with one line per cell, or per trial; needs pyarrow."""
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError:
-            raise ValueError("to_parquet needs pyarrow, which is not installed: pip install pyarrow") from None
-        self.to_pandas(trials=trials).to_parquet(path, engine="pyarrow")
 
 
 def excess_lines(result: StudyResult, level: float = 0.95) -> list[str]:

@@ -38,14 +38,15 @@ from exml_sim.engine._files import (
     publish,
     transaction,
 )
-from exml_sim.engine._manifest import DECISIVE, manifest
 from exml_sim.engine._schema import (
+    DECISIVE,
     VERSION,
     block_checksum,
     distribution_checksum,
     find_schema_damage,
     header_checksum,
     list_statements,
+    manifest,
     text_checksum,
     verify,
 )

@@ -9,8 +9,7 @@ Beyond, a factor of it that is made from the points, row by row, and costs rows 
 
     needed = memory_needed(len(X), 400, d=X.shape[1])               # bytes, before anything is allocated
     factor = factorise(X, kernel="gaussian", gamma="median", rank=400)
-    first = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0))
-    second = solve_low_rank(factor, y, 0.2, penalty=(1.0, 1.0), start=first)     # another theta or C, warm
+    whole = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0))
     fold = factor.take(rows)                                        # the same landmarks on some of the rows
     part = solve_low_rank(fold, y[rows], 0.3, penalty=(1.0, 1.0), certificate="trace")
     h = factor.cross(X_new) @ part.u                                # landmarks only; g with part.w

@@ -24,7 +24,7 @@ from exml_sim import kernels
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_choice, check_count
-from exml_sim.rejection._gaussian import ROWS, gaussian_cross, gaussian_values, in_columns, room, scale
+from exml_sim.rejection._loops import ROWS, gaussian_cross, gaussian_values, in_columns, room, scale
 from exml_sim.rejection._simd import WIDTH
 
 Index = NDArray[np.intp]
@@ -101,10 +101,6 @@ class LowRankFactor:
         """Compute kernel values between points and landmarks, shape (n, r), in `space` where that is possible."""
         return kernel_values(np.asarray(Z, dtype=np.float64), self.landmarks, self.kernel, self.gamma, space)
 
-    def embed(self, Z: ArrayLike) -> FloatArray:
-        """Compute rows of L for new points, shape (n, r): inner products of embedded points approximate the kernel."""
-        return _right_solve(self.cross(Z), self.triangle)
-
     def coefficients(self, t: FloatArray) -> FloatArray:
         """Compute coefficients at the landmarks of the function with the values L t: a with T' a = t."""
         solved: FloatArray = solve_triangular(self.triangle, t, lower=True, trans="T", check_finite=False)
@@ -159,7 +155,7 @@ def check_rank(rank: Any, m: int) -> int:
     return value
 
 
-def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = False) -> int:
+def memory_needed(m: int, rank: int | None = None, *, d: int = 0) -> int:
     """Bound the bytes that a fit needs on top of the interpreter and its libraries.
 
     On the low-rank path measured peaks are a third of it or more while the rank is small next to the rows. A rank that
@@ -174,19 +170,16 @@ def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = 
         its computation from points.
     d : int
         Columns of the points.
-    folds : bool
-        Whether copies of the rows are taken for cross-validation.
     """
     word = 8
     if rank is None:
         return word * (6 * m * m + m * d + 40 * m)
     r = min(rank, m)
-    copies = 2 if folds else 1
     chunk, pairs = min(CHUNK, m), m if m <= kernels.MEDIAN_ROWS else kernels.MEDIAN_SAMPLE
     # What stays: the factor (in single precision too), points (as numbers, centred and scaled), vectors. What comes and
     # goes: distances for the bandwidth, Newton systems of twice the rank with the sums that they are made from, kernel
     # values of a chunk.
-    kept = copies * m * r + m * r // 2 + 5 * m * d + 60 * m
+    kept = m * r + m * r // 2 + 5 * m * d + 60 * m
     return word * (kept + max(4 * pairs * pairs, 24 * r * r + chunk * r, 5 * chunk * r))
 
 
@@ -335,12 +328,6 @@ def _accept(block: FloatArray, start: FloatArray, coins: FloatArray, floor: floa
 def chunks(m: int, size: int = CHUNK) -> list[slice]:
     """List slices that cover m rows."""
     return [slice(start, min(start + size, m)) for start in range(0, m, size)]
-
-
-def _right_solve(block: FloatArray, triangle: FloatArray) -> FloatArray:
-    """block T^{-T} for a lower triangle T; the block may be overwritten."""
-    solved: FloatArray = solve_triangular(triangle, block.T, lower=True, overwrite_b=True, check_finite=False).T
-    return solved
 
 
 def _diagonal(points: FloatArray, kernel: str) -> FloatArray:

@@ -38,8 +38,8 @@ from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_choice, check_count, check_labels, check_positive, check_theta
 from exml_sim.rejection._certificates import EPS, total_loss
 from exml_sim.rejection._factor import CHUNK, LowRankFactor, chunks
-from exml_sim.rejection._gaussian import STRIP, gaussian_forms, in_columns, room, scale
 from exml_sim.rejection._linalg import exact_product
+from exml_sim.rejection._loops import STRIP, gaussian_forms, in_columns, room, scale
 from exml_sim.rejection._lowrank import DualIterate, Maximiser
 from exml_sim.rejection._triangle import A1, A2, B2, geometry
 from exml_sim.rejection.problem import NEGLIGIBLE, Solution, check_form, check_weights, warn_if_short
@@ -61,7 +61,6 @@ def solve_low_rank(
     max_iter: int = 5000,
     slack: float = 0.05,
     certificate: str = "auto",
-    start: Solution | None = None,
 ) -> Solution:
     """Fit the penalised rejection model over the span of a factor's landmarks, with bounds for the full kernel.
 
@@ -86,8 +85,6 @@ def solve_low_rank(
     certificate : {"auto", "streamed", "trace"}
         How the lower bound looks at what the factor leaves out (:mod:`exml_sim.rejection._large`): through all rows
         of the kernel, or through the diagonal, which is quick and wide. "auto" streams up to 150,000 rows.
-    start : Solution, optional
-        A solution on the same rows for another theta or penalty, as a warm start.
 
     Returns
     -------
@@ -105,10 +102,9 @@ def solve_low_rank(
     used_factor = factor if len(rows) == len(p) else factor.take(rows)
     with one_thread("blas"):
         work = Maximiser(used_factor.values, labels[rows], p[rows], geo, slack * used_factor.rest)
-        u, v = _warm(start, labels, p, geo, rows)
         scale = float(np.mean(p[rows])) / np.sqrt(pair[0] * pair[1])
         # More than asked for: the certificate's allowance for rounding comes on top.
-        point = work.run(u, v, scale, 0.25 * tol, max_iter)
+        point = work.run(scale, 0.25 * tol, max_iter)
         streamed = certificate == "streamed" or (certificate == "auto" and len(p) <= STREAM_ROWS)
         setting = Setting(factor, labels, p, theta, *pair)
         solution = _certify(setting, point, rows, geo, work.gap(point)[1], work.steps, streamed)
@@ -128,19 +124,6 @@ def _check(
         raise ValueError(f"y must have one label for each of the {len(factor)} rows; got shape {labels.shape}")
     p = np.ones(len(labels)) if weights is None else check_weights(weights, len(labels))
     return labels, float(price), p
-
-
-def _warm(
-    start: Solution | None, y: FloatArray, p: FloatArray, geo: FloatArray, rows: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray]:
-    """Convert the dual point of another solution to this problem's coordinates, or return the origin."""
-    if start is None:
-        return np.zeros(len(rows)), np.zeros(len(rows))
-    if start.alpha.shape != p.shape:
-        raise ValueError(f"start must be a solution on the same {len(p)} rows; it has {len(start.alpha)}")
-    alpha = np.clip(start.alpha, 0.0, p)[rows]
-    beta = np.clip(start.beta[rows], 0.0, p[rows] - alpha)
-    return y[rows] * geo[A1] * alpha, geo[B2] * beta - geo[A2] * alpha
 
 
 def _trusted(setting: Setting, upper: Upper) -> bool:

@@ -16,6 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.rejection._factor import chunks
+from exml_sim.rejection._loops import bout_factor
 from exml_sim.rejection._newton import directions, line_search
 from exml_sim.rejection._proximal import (
     INNER_ACCURACY,
@@ -28,7 +29,6 @@ from exml_sim.rejection._proximal import (
     pace,
     settle,
 )
-from exml_sim.rejection._rows import bout_factor
 from exml_sim.rejection._triangle import B2, CORNER_B, INSIDE
 
 SWEEPS = 16  # row-by-row sweeps in a bout, the last over all rows
@@ -68,9 +68,10 @@ class Maximiser:
         self._grams: FloatArray | None = None
         self._seen = np.full(len(y), -1, np.int64)
 
-    def run(self, u: FloatArray, v: FloatArray, scale: float, tol: float, limit: int) -> DualIterate:
-        """Improve a feasible z = (u, v) to a relative gap of `tol`, if rounding and the limit on steps permit."""
-        return self._proximal(self._swept(self._place(u, v), tol), FIRST_SIGMA * scale, tol, limit)
+    def run(self, scale: float, tol: float, limit: int) -> DualIterate:
+        """Find z = (u, v) with a relative gap of `tol`, if rounding and the limit on steps permit."""
+        start = self._place(np.zeros_like(self.zero), np.zeros_like(self.zero))
+        return self._proximal(self._swept(start, tol), FIRST_SIGMA * scale, tol, limit)
 
     def gap(self, point: DualIterate) -> tuple[float, float]:
         """Duality gap and dual value on L L'."""

@@ -2,19 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exml_sim._internal.validation import check_choice
-from exml_sim.bandit.strategy import Strategy, check_strategy
+from exml_sim.bandit.trial_batch import Strategy, check_strategy
 from exml_sim.plugins import Plugin, classes, guard_calls
-from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
 from exml_sim.strategies.base import BaseStrategy
-from exml_sim.strategies.median_elimination import MedianElimination
-from exml_sim.strategies.plain_loop import PlainLoop, is_plain_loop
-from exml_sim.strategies.successive_rejects import SuccessiveRejects
-from exml_sim.strategies.top_two import TopTwo
-from exml_sim.strategies.uniform import UniformAllocation
-from exml_sim.strategies.value_of_information import ValueOfInformationCommit
+
+if TYPE_CHECKING:
+    from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
+    from exml_sim.strategies.median_elimination import MedianElimination
+    from exml_sim.strategies.plain_loop import PlainLoop
+    from exml_sim.strategies.successive_rejects import SuccessiveRejects
+    from exml_sim.strategies.top_two import TopTwo
+    from exml_sim.strategies.uniform import UniformAllocation
+    from exml_sim.strategies.value_of_information import ValueOfInformationCommit
+
+    #: Every strategy in this folder, by the snake-case name of its class.
+    STRATEGIES: Mapping[str, type[BaseStrategy]]
 
 __all__ = [
     "STRATEGIES",
@@ -31,8 +36,17 @@ __all__ = [
     "by_name",
 ]
 
-#: Every strategy in this folder, by the snake-case name of its class.
-STRATEGIES: Mapping[str, type[BaseStrategy]] = classes(__name__, BaseStrategy)
+
+def __getattr__(name: str) -> Any:
+    # All strategies are imported when one of them is first asked for here: an exploration of a table needs one.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from exml_sim.strategies.plain_loop import PlainLoop
+
+    strategies = classes(__name__, BaseStrategy)
+    members = {strategy.__name__: strategy for strategy in (*strategies.values(), PlainLoop)}
+    globals().update(members, STRATEGIES=strategies)
+    return globals()[name]
 
 
 def by_name(name: str, **options: Any) -> Strategy:
@@ -48,17 +62,21 @@ def by_name(name: str, **options: Any) -> Strategy:
     >>> by_name("median_elimination", accumulate=False).accumulate
     False
     """
-    check_choice(name, "strategy", STRATEGIES)
+    from exml_sim.strategies import STRATEGIES as strategies
+
+    check_choice(name, "strategy", strategies)
     try:
-        strategy = STRATEGIES[name](**options)
+        strategy = strategies[name](**options)
     except TypeError:
-        raise _explain_options(name, STRATEGIES[name], options) from None
+        raise _explain_options(name, strategies[name], options) from None
     assert isinstance(strategy, Strategy)
     return strategy
 
 
 def build_plugin(plugin: Plugin, options: Mapping[str, Any]) -> Strategy:
     """Build the strategy of a plug-in: a class, a function that makes one, or a plain loop."""
+    from exml_sim.strategies.plain_loop import PlainLoop, is_plain_loop
+
     make = plugin.load()
     if is_plain_loop(make):
         if options:

@@ -25,7 +25,7 @@ from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count, check_positive
 from exml_sim.bandit.trial_batch import BASELINE_RISK, TrialBatch
 from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import BaseStrategy, check_share
+from exml_sim.strategies.base import BaseStrategy, check_share, mark_nothing
 
 #: Rows that explain half of what can be explained; chosen, not tuned.
 HALF = 24.0
@@ -41,7 +41,7 @@ def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArra
     deviation
         Standard deviation of this difference.
     """
-    moved = np.maximum(deviation, 0.0) * np.sqrt(more / np.maximum(rows + more, 1.0))
+    moved = deviation * np.sqrt(more / (rows + more))
     safe = np.where(moved > 0.0, moved, 1.0)
     u = np.minimum(difference / safe, 40.0)
     gain = safe * (np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi) - u * ndtr(-u))
@@ -50,8 +50,7 @@ def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArra
 
 def growth(rows: FloatArray, final: FloatArray, half: float) -> FloatArray:
     """Compute the factor by which the explained part n/(n + h) grows from `rows` to `final` rows."""
-    before, after = np.maximum(rows, 1.0), np.maximum(final, 1.0)
-    return np.asarray((after / (after + half)) * ((before + half) / before), dtype=np.float64)
+    return np.asarray((final / (final + half)) * ((rows + half) / rows), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +97,8 @@ class ValueOfInformationCommit(BaseStrategy):
     def explore(self, batch: TrialBatch) -> IntArray:
         """Pull all arms, drop challengers, commit to the leader."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
-        for _ in range(self.rounds if batch.n_arms > 1 else 0):
-            scores, _ = batch.score(lambda s: np.zeros(s.value.shape, dtype=np.bool_))
+        for _ in range(self.rounds):
+            scores, _ = batch.score(mark_nothing)
             stay = self._worth_it(scores.value, batch)
             batch.close_round(scores, stay, np.zeros(len(stay), dtype=np.bool_))
             competing = stay.sum(axis=1) > 1
@@ -117,13 +116,13 @@ class ValueOfInformationCommit(BaseStrategy):
         """Keep the leader, and the challengers whose expected gain is above their price."""
         lines = np.arange(len(values))
         leader = batch.pick_lowest(values)
-        pulls = np.maximum(batch.pulls, 1).astype(np.float64)
+        pulls = batch.pulls.astype(np.float64)
         own = pulls[lines, leader]
-        difference = np.where(np.isfinite(values), values - values[lines, leader][:, None], np.inf)
+        difference = values - values[lines, leader][:, None]
         deviation = self.deviation * np.sqrt(1.0 / pulls + 1.0 / own[:, None])
         gain = expected_gain(difference, deviation, pulls, pulls)
-        money = np.asarray(batch.ledger.left_units, dtype=np.float64)[:, None]
-        price = np.asarray(batch.prices.costs, dtype=np.float64)
+        money = batch.ledger.left_units.astype(np.float64)[:, None]
+        price = batch.prices.costs.astype(np.float64)
         mine = price[leader][:, None]
         most = self._affordable_rows(batch, leader)[:, None]
         rich, poor = (own[:, None] + np.minimum(most, m / mine) for m in (money, np.maximum(money - pulls * price, 0)))
@@ -136,14 +135,12 @@ class ValueOfInformationCommit(BaseStrategy):
 
     def _affordable_rows(self, batch: TrialBatch, leader: IntArray) -> FloatArray:
         """Count the rows of the leader that money and rows still allow."""
-        costs = np.asarray(batch.prices.costs, dtype=np.int64)
-        rows, left = batch.ledger.left_units // costs[leader], batch.arms.pulls_left()
+        rows, left = batch.ledger.left_units // batch.prices.costs[leader], batch.arms.pulls_left()
         if left is not None:
             rows = np.minimum(rows, left[np.arange(len(leader)), leader])
         return np.asarray(rows, dtype=np.float64)
 
     def _round_units(self, batch: TrialBatch) -> IntArray:
         """Compute the money to double the rows of the active arms, at most half of what is left."""
-        price = np.asarray(batch.prices.costs, dtype=np.int64)
-        double = np.where(batch.active, batch.pulls * price, 0).sum(axis=1)
+        double = (batch.active * batch.pulls) @ batch.prices.costs
         return np.asarray(np.minimum(double, batch.ledger.left_units // 2), dtype=np.int64)

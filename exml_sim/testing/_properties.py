@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +15,9 @@ from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.bandit.strategy import check_strategy as check_protocol
 from exml_sim.bandit.trial import Explorations
+from exml_sim.bandit.trial_batch import Strategy, smallest_budget
+from exml_sim.bandit.trial_batch import check_strategy as check_protocol
 from exml_sim.money import ALIGNMENTS, show
 from exml_sim.population import Candidate, Population
 from exml_sim.seeds import Seeds
@@ -49,8 +49,6 @@ class Report:
         One sentence for everything that is wrong.
     checks
         Names of the checks that ran.
-    skipped
-        Checks that could not say anything, and why.
     alpha
         The probability that a right rule is called wrong, at most.
     """
@@ -58,7 +56,6 @@ class Report:
     name: str
     findings: tuple[str, ...]
     checks: tuple[str, ...]
-    skipped: tuple[str, ...] = ()
     alpha: float = 0.0
 
     @property
@@ -77,19 +74,20 @@ class PoolBench:
     """A rule under examination."""
 
     rule: Strategy
-    like: Strategy | Loop | None
-    seed: int
-    alpha: float
+    like: Strategy | Loop | None = None
+    seed: int = 0
+    alpha: float = 1e-6
     unit_costs_only: bool = False
     counted: int = 0
-    skipped: list[str] = field(default_factory=list)
+
+    def budget(self, pool: Pool, times: int) -> Fraction:
+        """Return a multiple of the smallest budget on a pool."""
+        return times * smallest_budget(self.rule, pool.prices)
 
 
-def selected_by(
-    bench: PoolBench, pool: Pool, budget: Fraction, trials: Sequence[int], block: int | None = None
-) -> IntArray:
+def selected_by(bench: PoolBench, pool: Pool, budget: Fraction, trials: Sequence[int]) -> IntArray:
     """Return the first selected arm of every trial."""
-    return np.asarray(pool.explore_many(bench.rule, budget, trials, seed=bench.seed, block=block).selected[:, 0])
+    return np.asarray(pool.explore_many(bench.rule, budget, trials, seed=bench.seed).selected[:, 0])
 
 
 def differs(first: Explorations, other: Explorations, back: slice) -> int | None:
@@ -99,7 +97,7 @@ def differs(first: Explorations, other: Explorations, back: slice) -> int | None
     return None if same.all() else int(np.flatnonzero(~same)[0])
 
 
-def distribution_by(bench: PoolBench, rule: Strategy, pool: Pool, budget: Fraction) -> tuple[float, ...] | None:
+def distribution_by(rule: Strategy, pool: Pool, budget: Fraction) -> tuple[float, ...] | None:
     """Return the probabilities of the selected arms by enumeration; None where there is too much to enumerate."""
     from exml_sim.engine.modes._exact import enumerate_distribution
 
@@ -108,7 +106,6 @@ def distribution_by(bench: PoolBench, rule: Strategy, pool: Pool, budget: Fracti
     except ValueError as error:
         if "outcomes to enumerate" not in str(error):
             raise
-        bench.skipped.append(f"no distribution of {type(rule).__name__} at budget {show(budget)}: {error}")
         return None
 
 
@@ -155,17 +152,13 @@ def aligned(rule: Any) -> Iterator[Strategy]:
 def contract(bench: PoolBench) -> Iterator[str]:
     """Check the protocol: existing arms are selected, and a single trial selects the same arm as a batch."""
     check_protocol(bench.rule)
-    pool = ParametricPool.bernoulli([0.4, 0.6, 0.5])
-    for position, K in ((0, 1), (1, 2), (2, 3)):
-        small = ParametricPool.bernoulli([0.4, 0.6, 0.5][:K])
-        need = smallest_budget(bench.rule, small.prices)
-        explored = small.explore_many(bench.rule, 8 * need, FEW, seed=bench.seed)
-        if explored.selected.shape[1] < 1 or explored.selected.min() < 0 or explored.selected.max() >= K:
-            yield f"selects arms that do not exist with K = {K} (seed {bench.seed}, trial {position})"
-    need = smallest_budget(bench.rule, pool.prices)
-    if (single := pool.explore(bench.rule, 8 * need, Seeds.of(bench.seed, 3)).selected) != selected_by(
-        bench, pool, 8 * need, [3]
-    )[0]:
+    for K in (1, 2, 3):
+        pool = ParametricPool.bernoulli([0.4, 0.6, 0.5][:K])
+        selected = pool.explore_many(bench.rule, bench.budget(pool, 8), FEW, seed=bench.seed).selected
+        if selected.shape[1] < 1 or selected.min() < 0 or selected.max() >= K:
+            yield f"selects arms that do not exist with K = {K} (seed {bench.seed})"
+    single = pool.explore(bench.rule, bench.budget(pool, 8), Seeds.of(bench.seed, 3)).selected
+    if single != selected_by(bench, pool, bench.budget(pool, 8), [3])[0]:
         yield f"selects arm {single} in a readable trial and another one among many (seed {bench.seed}, trial 3)"
 
 
@@ -224,7 +217,7 @@ def first_round(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iter
     )
     if paid > declared:
         yield f"spends {show(paid)} in the first round, but first_round_cost declares {show(declared)} {where}"
-    elif pulls.min() == 0:
+    elif pulls.min() == 0 and not getattr(rule, "skips_arms", False):
         yield f"does not pull arm {int(pulls.argmin())} in the first round {where}"
 
 
@@ -249,21 +242,20 @@ def _words(costs: Sequence[Any]) -> str:
 def bits(bench: PoolBench) -> Iterator[str]:
     """Check that results are the same bits again, in any block and order, and after other work."""
     for pool in (ParametricPool.bernoulli([0.5, 0.4, 0.55, 0.45, 0.5]), affine((1, 2, 2))):
-        budget = 6 * smallest_budget(bench.rule, pool.prices)
+        budget = bench.budget(pool, 6)
         first = pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=FEW)
-        ParametricPool.bernoulli([0.1, 0.9]).explore_many(
-            bench.rule, 9 * smallest_budget(bench.rule, ParametricPool.bernoulli([0.1, 0.9]).prices), 3
-        )
+        other = ParametricPool.bernoulli([0.1, 0.9])
+        other.explore_many(bench.rule, bench.budget(other, 9), 3)
         backwards = list(reversed(range(FEW)))
-        others = {
+        runs = {
             "the second time": pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=FEW),
             "in blocks of 1": pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=1),
             "in blocks of 7": pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=7),
             "in another order": pool.explore_many(bench.rule, budget, backwards, seed=bench.seed, block=FEW),
         }
-        for how, other in others.items():
+        for how, run in runs.items():
             back = slice(None, None, -1) if how == "in another order" else slice(None)
-            wrong = differs(first, other, back)
+            wrong = differs(first, run, back)
             if wrong is not None:
                 yield f"does something else {how} (seed {bench.seed}, trial {wrong})"
 
@@ -275,8 +267,7 @@ def clear(bench: PoolBench) -> Iterator[str]:
             means = [0.1] * K
             means[place] = 0.9
             pool = ParametricPool([GaussianArm(mean, 0.0) for mean in means])
-            budget = 8 * smallest_budget(bench.rule, pool.prices)
-            missed = np.flatnonzero(selected_by(bench, pool, budget, range(3)) != place)
+            missed = np.flatnonzero(selected_by(bench, pool, bench.budget(pool, 8), range(3)) != place)
             if missed.size:
                 where = f"(seed {bench.seed}, trial {missed[0]})"
                 yield f"misses arm {place} of {K}, whose pulls are all 0.9 among 0.1 {where}"
@@ -287,7 +278,7 @@ def ties(bench: PoolBench) -> Iterator[str]:
     """Arms that are equal in every pull: the rule ends and selects one of them."""
     for K in (2, 5):
         pool = ParametricPool([GaussianArm(0.5, 0.0) for _ in range(K)])
-        selected = selected_by(bench, pool, 8 * smallest_budget(bench.rule, pool.prices), range(3))
+        selected = selected_by(bench, pool, bench.budget(pool, 8), range(3))
         if selected.min() < 0 or selected.max() >= K:
             yield f"selects no arm among {K} equal ones (seed {bench.seed})"
 
@@ -301,15 +292,11 @@ def _untied(order: Sequence[int]) -> ParametricPool:
 def relabelling(bench: PoolBench) -> Iterator[str]:
     """Check that the distribution does not depend on the names of the arms."""
     orders = ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0))
-    budget = 4 * smallest_budget(bench.rule, _untied(orders[0]).prices)
-    distributions = [distribution_by(bench, bench.rule, _untied(order), budget) for order in orders]
-    named: list[list[float]] = []
-    for order, probabilities in zip(orders, distributions, strict=True):
-        if probabilities is None:
-            named = []
-            break
-        named.append([probabilities[order.index(arm)] for arm in range(3)])
-    if named:
+    budget = bench.budget(_untied(orders[0]), 4)
+    distributions = [distribution_by(bench.rule, _untied(order), budget) for order in orders]
+    known = [probabilities for probabilities in distributions if probabilities is not None]
+    if len(known) == len(orders):
+        named = [[p[order.index(arm)] for arm in range(3)] for order, p in zip(orders, known, strict=True)]
         for order, other in zip(orders[1:], named[1:], strict=True):
             gap = max(abs(a - b) for a, b in zip(named[0], other, strict=True))
             if gap > CLOSE:
@@ -345,7 +332,7 @@ def check_enumeration(bench: PoolBench) -> Iterator[str]:
 
 def agreement(bench: PoolBench, pool: Pool, budget: Fraction, share: int) -> Iterator[str]:
     """Compare the frequencies of selected arms with the probabilities of the strategy."""
-    probabilities = distribution_by(bench, bench.rule, pool, budget)
+    probabilities = distribution_by(bench.rule, pool, budget)
     if probabilities is None:
         return
     selected = selected_by(bench, pool, budget, range(MANY))
@@ -377,7 +364,7 @@ def likeness(bench: PoolBench) -> Iterator[str]:
         return
     for pool, budget in _battery(bench.like):
         _check_opening(bench, pool, budget)
-        pair = [distribution_by(bench, rule, pool, budget) for rule in (bench.rule, bench.like)]
+        pair = [distribution_by(rule, pool, budget) for rule in (bench.rule, bench.like)]
         where = f"on {pool!r} at budget {show(budget)}"
         if pair[0] is not None and pair[1] is not None:
             gap = max(abs(a - b) for a, b in zip(pair[0], pair[1], strict=True))
@@ -388,16 +375,13 @@ def likeness(bench: PoolBench) -> Iterator[str]:
         else:
             yield from _same_pulls(bench, pool, budget, where)
     # More rounds than the small pools have: an error in a third one shows at K = 5 and 8 only.
-    for means in _WIDE:
-        wide = ParametricPool.bernoulli(means)
-        budget = 6 * smallest_budget(bench.like, wide.prices)
-        _check_opening(bench, wide, budget)
-        yield from _same_pulls(bench, wide, budget, f"with K = {len(means)} at budget {show(budget)}")
-    if bench.unit_costs_only:
-        return
-    costly = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
-    budget = 6 * smallest_budget(bench.like, costly.prices)
-    yield from _same_pulls(bench, costly, budget, f"at costs 1, 3, 2 and budget {show(budget)}")
+    others = {f"with K = {len(means)}": ParametricPool.bernoulli(means) for means in _WIDE}
+    if not bench.unit_costs_only:
+        others["at costs 1, 3, 2"] = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
+    for where, pool in others.items():
+        budget = 6 * smallest_budget(bench.like, pool.prices)
+        _check_opening(bench, pool, budget)
+        yield from _same_pulls(bench, pool, budget, f"{where} and budget {show(budget)}")
 
 
 def _check_opening(bench: PoolBench, pool: Pool, budget: Fraction) -> None:
@@ -419,7 +403,7 @@ def _same_pulls(bench: PoolBench, pool: Pool, budget: Fraction, where: str) -> I
 def _against_loop(bench: PoolBench, loop: Loop) -> Iterator[str]:
     for means in ((0.4, 0.5, 0.6), (0.5, 0.45, 0.6, 0.4, 0.55)):
         pool = ParametricPool.bernoulli(means)
-        budget = int(20 * smallest_budget(bench.rule, pool.prices))
+        budget = int(bench.budget(pool, 20))
         ours = np.bincount(selected_by(bench, pool, Fraction(budget), range(MANY)), minlength=len(means))
         rng = np.random.default_rng([bench.seed, len(means)])
         theirs = np.bincount([loop(means, budget, rng) for _ in range(MANY)], minlength=len(means))

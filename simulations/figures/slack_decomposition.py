@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from exml_sim.engine.result import StudyResult
-from simulations._comparison import SLACK_CAUSES, decompose_slack
 from simulations.figures import style
-from simulations.panels import TARGET, Panel, format_factor, make_panels, name_bound
-from theory.population import BudgetStep
+from simulations.panels import TARGET, Panel, format_factor, make_panels, name_bound, needed_in_simulation
+from theory.population import BudgetStep, PopulationModel, decompose_budget
 from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
@@ -18,18 +17,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
-    """Draw one bar per cause, from the budget with it to the budget without it, on a logarithmic axis.
+#: Causes of slack in the order of `decompose_slack`.
+SLACK_CAUSES = ("optimism", "union bound", "worst-case distribution", "sampling")
 
-    Parameters
-    ----------
-    ax
-        Where to draw.
-    panel
-        Whose sharpest bound is marked.
-    steps
-        Budgets of `simulations._comparison.decompose_slack`.
+
+def decompose_slack(panel: Panel) -> tuple[BudgetStep, ...]:
+    """List budgets from the distribution-free bound to simulation, each without one more cause of slack.
+
+    Empty where no theorem is behind `theory.population.decompose_budget`, or no budget of the study reaches the target.
     """
+    model, simulated = affine_model(panel), needed_in_simulation(panel.cells, TARGET)
+    if model is None or simulated is None:
+        return ()
+    steps = decompose_budget(model, TARGET)
+    return (*steps, BudgetStep("sampling", float(simulated))) if steps[-1].budget > 0.0 else ()
+
+
+def affine_model(panel: Panel) -> PopulationModel | None:
+    """Return the population where exp(-n I), n = B/K, is about uniform allocation.
+
+    That is the affine regime with shared rows, with replacement, at unit costs.
+    """
+    problem = panel.problem
+    if problem is None or panel.kind != "uniform":
+        return None
+    if (problem.pairing, problem.population, problem.costs) != ("same", None, None):
+        return None
+    return problem.data if isinstance(problem.data, PopulationModel) and problem.data.affine else None
+
+
+def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
+    """Draw one bar per cause, from the budget with it to the budget without it; the sharpest bound is marked."""
     for row, (before, after) in enumerate(pairwise(steps)):
         low, high = sorted((before.budget, after.budget))
         ax.barh(row, high - low, left=low, color=style.CYCLE[row], height=0.6, zorder=2)

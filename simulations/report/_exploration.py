@@ -8,8 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from simulations.report._chart import join_rounds
-from simulations.report._render import fill_template
+from simulations.report._render import fill_template, join_rounds
 
 #: Markdown that reports use; inline markup is left out, so that a name with stars or brackets stays as it is.
 #: Entities and backslashes are read, because reports escape names by them.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from exml_sim.engine._intervals import Paired
+from scipy import special
+
+from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations._comparison import SLACK_CAUSES, decompose_slack, find_gains, find_power, judge_panels
+from simulations.figures.slack_decomposition import SLACK_CAUSES, decompose_slack
 from simulations.panels import (
     ALPHA,
     CONFIDENCE,
@@ -24,6 +27,7 @@ from simulations.panels import (
     needed_in_simulation,
 )
 from theory.classical import CLASSICAL
+from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
 QUESTION = f"How much budget does a strategy need to miss the best arm in at most {TARGET:.0%} of all trials?"
@@ -31,6 +35,70 @@ QUESTION = f"How much budget does a strategy need to miss the best arm in at mos
 PAIRED_ALPHA = 0.01
 #: Pools and pairs of strategies with a sentence of their own in the headline.
 MAX_PLACES = 3
+
+
+def judge_panels(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Verdict]]:
+    """Test every counted or exact cell against every bound; `ALPHA` holds for all counts together."""
+    pairs = [
+        (panel, cell, name, panel.bound_at(name, cell))
+        for panel in panels
+        for cell in panel.cells
+        if cell.interval in ("clopper-pearson", "exact")
+        for name in panel.versions
+    ]
+    counts = [(cell.failures, cell.trials, bound) for _, cell, _, bound in pairs if cell.interval != "exact"]
+    counted = iter(judge_family(counts, alpha=ALPHA))
+    return [
+        (panel, cell, name, judge_exact(min(max(cell.failure_rate, 0.0), 1.0), bound))
+        if cell.interval == "exact"
+        else (panel, cell, name, next(counted))
+        for panel, cell, name, bound in pairs
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The smallest factor by which a bound, divided, would have been refuted by the counts, and where."""
+
+    version: str
+    factor: float
+    title: str
+    budget: float
+
+
+def find_power(panels: Sequence[Panel]) -> list[Power]:
+    """Find for every bound the cell that is nearest to refuting it.
+
+    A bound b is refuted if b is below the Clopper-Pearson lower limit of the rate at `ALPHA`, shared by all pairs of a
+    cell and a bound. So b divided by more than b over that limit would have been refuted.
+    """
+    pairs = [
+        (panel, cell, name)
+        for panel in panels
+        for cell in panel.cells
+        if cell.interval == "clopper-pearson" and cell.failures > 0
+        for name in panel.versions
+    ]
+    best: dict[str, Power] = {}
+    for panel, cell, name in pairs:
+        bound = panel.bound_at(name, cell)
+        low = float(special.betaincinv(cell.failures, cell.trials - cell.failures + 1, ALPHA / len(pairs)))
+        if bound < 1.0 and (name not in best or bound / low < best[name].factor):
+            best[name] = Power(name, bound / low, panel.title, float(Fraction(cell.budget)))
+    return list(best.values())
+
+
+def find_gains(panel: Panel) -> list[CellSummary]:
+    """Find cells where our bound is below the target, the paper's is vacuous, and the rate is below both.
+
+    The rate counts as below only if the upper end of its interval is: no failure seen is an upper limit, not 0.
+    """
+    gains = []
+    for cell in panel.cells:
+        ours, paper = panel.bound_at("tighter", cell), panel.bound_at("paper", cell)
+        if ours < TARGET and not paper < 1.0 and cell.upper < ours:
+            gains.append(cell)
+    return gains
 
 
 def describe_study(result: StudyResult, panels: Sequence[Panel]) -> str:
@@ -151,12 +219,12 @@ def _break_tie(panels: Sequence[Panel], budget: Fraction, titles: Sequence[str])
     return f"; at {float(Fraction(before[0][-1].budget)):,g}, {title} has the lowest failure rate ({rate:.1%})"
 
 
-def write_needs(needs: Needs, target: float = TARGET) -> str:
+def write_needs(needs: Needs) -> str:
     """Say what budget a strategy needs in simulation and by each bound."""
     if needs.simulated is None:
-        return f"{_capitalise(needs.title)}: no budget has an upper limit of at most {target:.0%} in this study."
+        return f"{_capitalise(needs.title)}: no budget has an upper limit of at most {TARGET:.0%} in this study."
     start = (
-        f"To miss the best arm in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
+        f"To miss the best arm in at most {TARGET:.0%} of all trials, {needs.title} needs a budget of about "
         f"{float(needs.simulated):,.0f} in simulation"
     )
     parts = [
@@ -182,9 +250,9 @@ def _whose(version: str) -> str:
     return "the" if version in ("paper", "corrected") or version not in VERSIONS else "our"
 
 
-def write_slack(panel: Panel, target: float = TARGET) -> str:
+def write_slack(panel: Panel) -> str:
     """Say into which factors the slack of the distribution-free bound decomposes; empty if unknown."""
-    steps = decompose_slack(panel, target)
+    steps = decompose_slack(panel)
     if not steps:
         return ""
     factors = [before.budget / after.budget for before, after in pairwise(steps)]

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier._bought_arms import LayerInput, OracleArms, OraclePool
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
+from exml_sim.classifier._bought_arms import OracleArms, OraclePool
 from exml_sim.classifier._growth import buy_more
-from exml_sim.classifier._rejection_model import ModelOptions, apply_rejector, fit_coefficients
-from exml_sim.classifier._thresholds import (
+from exml_sim.classifier._rejection_model import (
     CrossValidatedVotes,
+    ModelOptions,
+    apply_rejector,
     choose_augmented,
     choose_fewest_errors,
     choose_initial,
+    fit_coefficients,
 )
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.constants import INITIAL_THETAS
 from exml_sim.oracle import CallableOracle
 from exml_sim.seeds import Seeds
@@ -38,34 +40,12 @@ N_CLASSES = 2
 TOL = 1e-7
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How thresholds are chosen.
-
-    Attributes
-    ----------
-    test_labels
-        True: every theta of `thetas` is tried with the whole budget and the test accuracy of each is kept, from which
-        the best is taken afterwards (the paper). False: theta is chosen by cross-validation on bought rows, among them
-        rows bought with `validation_share` of the budget (the paper's remark on automatic tuning).
-    thetas
-        The pool.
-    exploration_theta
-        Rejection cost of the scores in an automatic run.
-    validation_share
-        Part of the budget of an automatic run that is kept for validation rows.
-    target
-        Accuracy on accepted rows that the initial model's theta must reach under cross-validation.
-    folds
-        Folds of all cross-validations.
-    """
-
-    test_labels: bool
-    thetas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4)
-    exploration_theta: float = 0.2
-    validation_share: Fraction = Fraction(1, 10)
-    target: float = 0.95
-    folds: int = 5
+#: The thetas that are tried.
+THETAS = (0.1, 0.2, 0.3, 0.4)
+#: Of an automatic run: rejection cost of the scores, and part of the budget that is kept for validation rows.
+EXPLORATION_THETA, VALIDATION_SHARE = 0.2, Fraction(1, 10)
+#: Accuracy on accepted rows that the initial model's theta must reach under cross-validation, and folds.
+TARGET, FOLDS = 0.95, 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,8 +125,10 @@ class Learner:
         Groups that can be bought.
     options
         Penalties and loss. Kernel and scaling are the task's: Gaussian with median bandwidth, normalised before.
-    protocol
-        How thresholds are chosen.
+    test_labels
+        True: every theta of `THETAS` is tried with the whole budget and the test accuracy of each is kept, from which
+        the best is taken afterwards (the paper). False: theta is chosen by cross-validation on bought rows, among them
+        rows bought with `VALIDATION_SHARE` of the budget (the paper's remark on automatic tuning).
     rng
         Folds and the order of purchases.
     """
@@ -157,16 +139,16 @@ class Learner:
         observed: str,
         candidates: Sequence[str],
         options: ModelOptions,
-        protocol: Protocol,
+        test_labels: bool,
         rng: np.random.Generator,
     ) -> None:
         self.task, self.observed, self.candidates = task, observed, tuple(candidates)
-        self._options, self._protocol = options, protocol
+        self._options, self._test_labels = options, test_labels
         self._all = np.arange(len(task.y))
         self._gram, gamma = task.gram((observed,), self._all)
         self._cross = task.cross((observed,), self._all, gamma)
-        self._folds = CrossValidatedVotes(self._gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
-        choice = choose_initial(self._folds.count_down_to(INITIAL_THETAS, protocol.target), protocol.target)
+        self._folds = CrossValidatedVotes(self._gram, task.y, N_CLASSES, options, folds=FOLDS, rng=rng)
+        choice = choose_initial(self._folds.count_down_to(INITIAL_THETAS, TARGET), TARGET)
         self.initial_theta = choice.theta
         self._is_rejected = ~self._folds.accepted(choice.theta)
         self._rng, self._state = rng, rng.bit_generator.state
@@ -181,9 +163,9 @@ class Learner:
         return self._layer(self._gram, self._cross, self.task.y, theta)
 
     def supervised(self) -> list[tuple[float, Predicted]]:
-        """SL: the rejection model on the observed features, for every theta of the protocol."""
-        thetas = self._protocol.thetas
-        if not self._protocol.test_labels:
+        """SL: the rejection model on the observed features, for every theta that is tried."""
+        thetas: tuple[float, ...] = THETAS
+        if not self._test_labels:
             tried = [self._folds.count(theta) for theta in thetas]
             thetas = (choose_fewest_errors(tried, N_CLASSES, "training rows").theta,)
         return [(theta, self._fitted(theta)) for theta in thetas]
@@ -193,24 +175,21 @@ class Learner:
         groups = (self.observed, candidate)
         gram, gamma = self.task.gram(groups, self._all)
         cross = self.task.cross(groups, self._all, gamma)
-        return [(theta, self._layer(gram, cross, self.task.y, theta)) for theta in self._protocol.thetas]
+        return [(theta, self._layer(gram, cross, self.task.y, theta)) for theta in THETAS]
 
     def explore(self, strategy: Strategy, ratio: Fraction) -> list[Explored]:
         """Explore with the budget ratio * m * (sum of costs): one run per theta, or one automatic run."""
-        if not self._protocol.test_labels:
-            return [self._run(strategy, ratio, None)]
-        return [self._run(strategy, ratio, theta) for theta in self._protocol.thetas]
+        return [self._run(strategy, ratio, theta) for theta in (THETAS if self._test_labels else (None,))]
 
     def _run(self, strategy: Strategy, ratio: Fraction, theta: float | None) -> Explored:
         self._rng.bit_generator.state = self._state
-        task, protocol = self.task, self._protocol
-        rows = len(task.y)
+        task, rows = self.task, len(self.task.y)
         buyer = _buyer(task, self.candidates, ratio)
         # Features are in the distances; the base needs rows and labels only.
         base = LayerInput(np.zeros((rows, 1)), task.y, N_CLASSES, self._rng.permutation(rows), 2)
-        scored_at = protocol.exploration_theta if theta is None else theta
+        scored_at = EXPLORATION_THETA if theta is None else theta
         pool = _DistancePool(self._pair_gram, buyer, base, self._options, scored_at)
-        share = protocol.validation_share if theta is None else Fraction(0)
+        share = VALIDATION_SHARE if theta is None else Fraction(0)
         arm = pool.explore(strategy, buyer.ledger.budget * (1 - share)).selected
         if theta is None:
             buy_more([arm], base, buyer.ledger.budget - buyer.ledger.spent, buyer)
@@ -230,12 +209,12 @@ class Learner:
 
     def _automatic(self, gram: FloatArray, bought: IntArray) -> tuple[float, float]:
         """Thetas of the augmented layer alone and behind the initial one."""
-        thetas, y = self._protocol.thetas, self.task.y[bought]
+        y = self.task.y[bought]
         if len(y) < 2:
-            return thetas[0], thetas[0]
-        folds = min(self._protocol.folds, len(y))
+            return THETAS[0], THETAS[0]
+        folds = min(FOLDS, len(y))
         judge = CrossValidatedVotes(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
-        alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._is_rejected[bought]))
+        alone, behind = (choose_augmented(judge, THETAS, N_CLASSES, mask) for mask in (None, self._is_rejected[bought]))
         return alone.theta, behind.theta
 
 

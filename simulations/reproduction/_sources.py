@@ -10,7 +10,6 @@ and every Gram matrix of every pair of groups, on any rows, is one sum, one medi
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim.datasets.mfeat import CHECKSUMS, VIEWS, checksum, load_mfeat, scale_to_unit
+from exml_sim.datasets.mfeat import VIEWS, checksum, load_mfeat, scale_to_unit
 from exml_sim.datasets.realdisp import ACTIVITIES, RealDisp, blocked_split, load_realdisp, read_realdisp
 from exml_sim.datasets.synthetic import SyntheticRows, candidate_values, draw_rows
 from exml_sim.kernels import squared_distances
@@ -42,29 +41,8 @@ GOOD, POOR = ("fac", "pix", "kar"), ("zer", "fou", "mor")
 SPLITS = ("random", "blocked")
 
 
-class Source(ABC):
-    """Where the tasks of an experiment come from."""
-
-    @property
-    @abstractmethod
-    def observed(self) -> tuple[str, ...]:
-        """Groups of features that are taken as the observed one in turn."""
-
-    def candidates(self, observed: str) -> tuple[str, ...]:
-        """List the groups that can be bought: by default all others."""
-        return tuple(name for name in self.observed if name != observed)
-
-    @abstractmethod
-    def task(self, seed: int, number: int) -> Task:
-        """Make the task of one configuration."""
-
-    @abstractmethod
-    def identity(self) -> Mapping[str, Any]:
-        """Return plain values that distinguish this source from any other."""
-
-
 @dataclass(frozen=True, slots=True)
-class SyntheticSource(Source):
+class SyntheticSource:
     """Repetitions of Section 5.1: new training rows and as many new testing rows in each."""
 
     per_class: int = 100
@@ -101,7 +79,7 @@ class SyntheticSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class MfeatSource(Source):
+class MfeatSource:
     """Configurations of Section 5.2.
 
     Configuration c uses division c mod `divisions` of the digits and its own split, so that the first ones use all
@@ -125,6 +103,10 @@ class MfeatSource(Source):
         """All views in turn."""
         return VIEWS
 
+    def candidates(self, observed: str) -> tuple[str, ...]:
+        """List all other groups."""
+        return tuple(name for name in self.observed if name != observed)
+
     def task(self, seed: int, number: int) -> Task:
         """Make the task of one configuration."""
         digits = stream(seed, 0, number % self.divisions).permutation(10)
@@ -139,11 +121,11 @@ class MfeatSource(Source):
     def identity(self) -> Mapping[str, Any]:
         """Return checksums of the data, and the costs."""
         costs = {name: str(cost) for name, cost in self.costs}
-        return {"data": CHECKSUMS["y"], "training": TRAINING, "divisions": self.divisions, "costs": costs}
+        return {"data": checksum(load_mfeat().y), "training": TRAINING, "divisions": self.divisions, "costs": costs}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RealDispSource(Source):
+class RealDispSource:
     """Repetitions of Section 5.3.
 
     Random splits (the paper's): 2000 rows of the subject, the same in every repetition, 600 of them drawn for training.
@@ -180,6 +162,10 @@ class RealDispSource(Source):
             )
         return rng.permutation(train)[:TRAINING], rng.permutation(test)[:testing]
 
+    def candidates(self, observed: str) -> tuple[str, ...]:
+        """List all other groups."""
+        return tuple(name for name in self.observed if name != observed)
+
     def task(self, seed: int, number: int) -> Task:
         """Make the task of one repetition."""
         of_activity = {ACTIVITIES["walking"]: 0, ACTIVITIES["running"]: 1, ACTIVITIES["jogging"]: HIDDEN}
@@ -190,6 +176,10 @@ class RealDispSource(Source):
         """Return the checksum of the data, and the split."""
         numbers = [*self.data.views.values(), self.data.y[:, None].astype(np.float64)]
         return {"data": checksum(np.hstack(numbers)), "sensors": list(self.data.views), "split": self.split}
+
+
+#: Where the tasks of an experiment come from.
+Source = SyntheticSource | MfeatSource | RealDispSource
 
 
 def _make_task(
@@ -213,7 +203,7 @@ def observe_labels(classes: IntArray, rng: np.random.Generator) -> IntArray:
 
 
 def read_source(path: Path) -> RealDisp:
-    """Read the user's download (zip, directory or log), or an .npz file as ``exml data realdisp`` writes it.
+    """Read the user's download (zip, directory or log), or an .npz file.
 
     An .npz file has y, t and one table per sensor; tables may have fewer than 13 channels.
     """

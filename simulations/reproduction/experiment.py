@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.datasets.realdisp import RealDisp
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
 from simulations._cache import Cache
-from simulations.reproduction._learner import Learner, Protocol
+from simulations.reproduction._learner import Learner
 from simulations.reproduction._sources import (
     DIVISIONS,
     PAPER_COSTS,
@@ -33,20 +34,11 @@ from simulations.reproduction._sources import (
 #: The budget ratios of Tables 1 and 2, and of Section 5.1, in per cent.
 BUDGETS: tuple[int, ...] = (10, 20, 30)
 SYNTHETIC_BUDGET = 20
+STRATEGIES: dict[str, Callable[..., Strategy]] = {"ME": MedianElimination, "UA": UniformAllocation}
 
 
-@dataclass(frozen=True, slots=True)
-class Exploring:
-    """One way to explore: "ME" or "UA", "sample" or "budget" alignment."""
-
-    strategy: str
-    alignment: str = "sample"
-
-    def build(self) -> Strategy:
-        """Make the strategy."""
-        if self.strategy == "ME":
-            return MedianElimination(alignment=self.alignment)
-        return UniformAllocation(alignment=self.alignment)
+#: A strategy, "ME" or "UA", and its alignment, "sample" or "budget".
+Exploring = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +55,8 @@ class Experiment:
         The ways to explore.
     budgets
         Budget ratios in per cent.
-    protocol
-        Thresholds by test labels or automatic.
+    test_labels
+        Whether thresholds are chosen by test labels (the paper), or automatically.
     C, loss
         C_h = C_g = C, and whether losses are added up or averaged (see docs/explanation/conventions.md).
     seed
@@ -77,7 +69,7 @@ class Experiment:
     source: Source
     explorings: tuple[Exploring, ...]
     budgets: tuple[int, ...]
-    protocol: Protocol
+    test_labels: bool
     C: float
     loss: str = "sum"
     seed: int = 0
@@ -96,15 +88,15 @@ class Experiment:
         settings = {
             "name": self.name,
             "source": dict(self.source.identity()),
-            "explorings": [[exploring.strategy, exploring.alignment] for exploring in self.explorings],
-            "budgets": list(self.budgets),
-            **asdict(self.protocol),
+            "explorings": self.explorings,
+            "budgets": self.budgets,
+            "test_labels": self.test_labels,
             "C": self.C,
             "loss": self.loss,
             "seed": self.seed,
             "attainable": self.attainable,
         }
-        return json.dumps(settings, sort_keys=True, default=str)
+        return json.dumps(settings, sort_keys=True)
 
     def run(self, number: int) -> dict[str, Any]:
         """Run one configuration; returns records of its cases and runs that go through JSON unchanged.
@@ -128,15 +120,15 @@ class Experiment:
         """Make the learner with the k-th group observed."""
         observed = self.source.observed[k]
         rng = stream(self.seed, 2, number, k)
-        return Learner(task, observed, self.source.candidates(observed), self.options(), self.protocol, rng)
+        return Learner(task, observed, self.source.candidates(observed), self.options(), self.test_labels, rng)
 
     def _run_all(self, learner: Learner) -> list[dict[str, Any]]:
         """Run every way to explore, budget and theta, and SL with every theta."""
         runs = []
-        for exploring in self.explorings:
+        for strategy, alignment in self.explorings:
             for budget in self.budgets:
-                kind = {"strategy": exploring.strategy, "alignment": exploring.alignment, "budget": budget}
-                explored = learner.explore(exploring.build(), Fraction(budget, 100))
+                kind = {"strategy": strategy, "alignment": alignment, "budget": budget}
+                explored = learner.explore(STRATEGIES[strategy](alignment=alignment), Fraction(budget, 100))
                 runs += [kind | run.record(learner.initial, learner.task) for run in explored]
         for theta, predicted in learner.supervised():
             accuracy = predicted.accuracy(learner.task)
@@ -221,14 +213,15 @@ def make_experiment(
     data, split
         Of RealDisp.
     """
-    ways: tuple[Exploring, ...] = (Exploring("ME"), Exploring("UA"))
-    budgets, source = BUDGETS, cast(Source, MfeatSource(divisions=divisions))
+    ways: tuple[Exploring, ...] = (("ME", "sample"), ("UA", "sample"))
+    budgets = BUDGETS
+    source: Source = MfeatSource(divisions=divisions)
     if name == "synthetic":
         ways, budgets, source = ways[:1], (SYNTHETIC_BUDGET,), SyntheticSource()
     elif name == "costs":
-        ways = tuple(Exploring(name, alignment) for name in ("UA", "ME") for alignment in ("sample", "budget"))
+        ways = tuple((name, alignment) for name in ("UA", "ME") for alignment in ("sample", "budget"))
         source = MfeatSource(tuple(PAPER_COSTS.items()), divisions)
     elif data is not None:
         source = RealDispSource(data, split)
     attainable = name in ("mfeat", "realdisp")
-    return Experiment(name, source, ways, budgets, Protocol(test_labels), C, loss, seed, attainable)
+    return Experiment(name, source, ways, budgets, test_labels, C, loss, seed, attainable)

@@ -23,7 +23,7 @@ import theory
 from exml_sim import engine
 from exml_sim._internal.files import refuse_link
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine._intervals import Paired
+from exml_sim.engine._statistics import Paired
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
@@ -56,7 +56,7 @@ def source_digest() -> str:
         home = Path(package.__path__[0])
         for file in sorted(home.rglob("*.py")):
             part = file.relative_to(home).as_posix()
-            if package is simulations and not part.startswith(("verification/", "_cache", "_finite_support")):
+            if package is simulations and not part.startswith(("verification/", "_cache", "_pool_bounds")):
                 continue
             if not part.startswith(("cli/", "verification/_report")):
                 digest.update(part.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -112,26 +112,21 @@ def _file(name: str, identity: str = "") -> str:
 
 #: Trials of one task of a measured statistic.
 CHUNK = 4096
-#: (cells that share pool and strategy, alpha of each, depth, context) -> their verdicts.
-Runner = Callable[[Sequence[ClaimCell], float, Depth, RunContext], dict[ClaimCell, Verdict]]
 
 
 def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> list[CellEvidence]:
     """Run all cells of one claim and judge them; alpha is split over its cells."""
     alpha = ALPHA / max(1, len(cells))
     verdicts_of = {cell: judge_vacuous(cell.bound) for cell in cells if cell.is_vacuous}
-    groups: dict[tuple[str, str, Runner], list[ClaimCell]] = {}
+    groups: dict[tuple[str, str, Callable[..., dict[ClaimCell, Verdict]]], list[ClaimCell]] = {}
     for cell in cells:
         if not cell.is_vacuous:
-            groups.setdefault((cell.pool, cell.strategy, _runner(cell)), []).append(cell)
+            runner = _count_stored if cell.event in STORED else _count_measured
+            groups.setdefault((cell.pool, cell.strategy, runner), []).append(cell)
     for (pool, strategy, runner), group in groups.items():
         context.notify(f"{group[0].claim}: {strategy} on {pool}")
         verdicts_of |= runner(group, alpha, depth, context)
     return [CellEvidence.of(cell, verdicts_of[cell]) for cell in cells]
-
-
-def _runner(cell: ClaimCell) -> Runner:
-    return _count_stored if cell.event in STORED else _count_measured
 
 
 def judge_vacuous(bound: float) -> Verdict:

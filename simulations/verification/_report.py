@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim._internal.files import write_file
-from exml_sim.engine._manifest import manifest
+from exml_sim.engine._schema import manifest
 from simulations.verification._cells import ALPHA, FACTOR, CellEvidence, count_distinct
 from simulations.verification._claim_trials import source_digest
 from simulations.verification.run import Result, Verification

@@ -10,11 +10,10 @@ import pytest
 from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
-from exml_sim.bandit._ranking import Scores, group_equal
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker, group_equal
 from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.engine.modes._exact import enumerate_distribution
-from exml_sim.engine.modes._tie_branches import list_orders
+from exml_sim.engine.modes._outcomes import list_orders
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name

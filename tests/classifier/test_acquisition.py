@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._bought_arms import LayerInput, OutOfFoldPool
-from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
+from exml_sim.classifier._ask_tell import AskTell
+from exml_sim.classifier._bought_arms import OutOfFoldPool
+from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier._rejection_model import ModelOptions
-from exml_sim.classifier._tariff import Tariff
-from exml_sim.classifier.acquisition import AcquisitionManager, AskTell
 from exml_sim.money import CandidateCost
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import refused, synthetic

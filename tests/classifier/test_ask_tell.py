@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._journal import Journal
-from exml_sim.classifier.acquisition import AskTell, MissingMeasurements, RecordedOracle
+from exml_sim.classifier._ask_tell import AskTell, Journal, MissingMeasurements, RecordedOracle
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from tests.classifier.tasks import Recording, clean, synthetic
@@ -151,8 +150,6 @@ def test_bad_use_is_one_line(tmp_path):
     rows, oracle, costs = task()
     with pytest.raises(ValueError, match="random_state must be a whole number"):
         AskTell(ExMLClassifier(budget=9, random_state=None), rows.X, rows.y, costs)
-    with pytest.raises(ValueError, match="tune_on_test"):
-        AskTell(ExMLClassifier(budget=9, theta="tune_on_test"), rows.X, rows.y, costs)
     with pytest.raises(ValueError, match=r"random_state must be a whole number of at least 0, .* got -1"):
         AskTell(ExMLClassifier(budget=9, random_state=-1), rows.X, rows.y, costs)
     for bad, message in [

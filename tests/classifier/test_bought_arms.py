@@ -7,9 +7,9 @@ import pytest
 
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._bought_arms import LayerInput, OraclePool, mean_certificate
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
+from exml_sim.classifier._bought_arms import OraclePool, mean_certificate
 from exml_sim.classifier._rejection_model import Frame, ModelOptions
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.money import Prices
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds

@@ -97,7 +97,7 @@ def test_a_model_without_candidates_cannot_be_planned(fitted):
 
 def test_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main("data", "synthetic", "--out", "t.csv") == 0
+    assert main("data", "--out", "t.csv") == 0
     roles = ["--label", "y", "--observed", "x1,x2", "--candidate", "low=a10:1", "--candidate", "high=a90:1.2"]
     worth = ["--value-per-correct", 30, "--rows-to-predict", 500]
     assert main("explore", "t.csv", *roles, "--budget", 100, "--model", "forest", "--out", "o", *worth) == 0
@@ -123,7 +123,7 @@ def test_commands(tmp_path, monkeypatch, capsys):
         (["--exploration", "o", "--label", "x1"], "an exploration of another table, or of another label"),
         (["--pilot", 60], "needs --label"),
         (["--pilot", 60, "--label", "y"], "needs --observed and --candidate"),
-        (["--pilot", 60, *roles, "--delta", "0.1"], "go with a table, not with parameters"),
+        (["--pilot", 60, *roles, "--delta", "0.1"], "--delta does not go with a plan from a table"),
         (["--pilot", 60, *roles, "--value-per-correct", 3], "go together"),
     ):
         assert main("plan", "t.csv", *arguments) == 2

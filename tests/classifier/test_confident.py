@@ -12,18 +12,15 @@ import pytest
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._bought_arms import LayerInput, OraclePool, OutOfFoldPool
-from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
+from exml_sim.classifier._bought_arms import OraclePool, OutOfFoldPool
 from exml_sim.classifier._probability_models import brier, normalise, one_hot
+from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier._rejection_model import ModelOptions
-from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.oracle import ArrayOracle
-from exml_sim.strategies import STRATEGIES
-from exml_sim.strategies.fixed_confidence import FixedConfidence
-from tests.classifier.tasks import Recording, refused, synthetic
-
-SURE = sorted(name for name, rule in STRATEGIES.items() if issubclass(rule, FixedConfidence))
+from exml_sim.strategies import by_name
+from tests.classifier.tasks import Recording, synthetic
 
 
 def signal_task(seed=0, rows=240):
@@ -91,55 +88,19 @@ def test_enough_rows_are_bet_on():
     assert all(0.0 < one.proven_at_least < one.difference for one in limits)
 
 
-@pytest.mark.parametrize("strategy", SURE)
-def test_a_strategy_stops_when_it_is_confident_and_the_rest_buys_rows_of_the_winner(strategy):
+def test_a_strategy_stops_when_it_is_confident_and_the_rest_buys_rows_of_the_winner():
     X, y, oracle = signal_task()
     record = Recording(oracle)
-    model = ExMLClassifier(budget_ratio=1, strategy=strategy, confidence=0.95, model="kernel").fit(X, y, record)
-    found = model.records_[1].selection.exploration
+    chosen = by_name("successive_elimination", first_pulls=20, growth=0.25)
+    model = ExMLClassifier(budget_ratio=1, strategy=chosen, model="kernel").fit(X, y, record)
+    selection = model.records_[1].selection
     assert model.selected_ == ("signal",)
-    assert found.confident
-    assert found.comparison_data is None
-    assert found.ledger.spent < Fraction(720, 2)
+    assert selection.exploration.confident
+    assert selection.exploration.comparison_data is None
+    assert selection.exploration.ledger.spent < Fraction(720, 2)
+    assert selection.validation_rows > 0
     assert model.ledger_.spent == len(record.asked)
-    assert any("confident with 95 %" in note.message for note in model.notes_)
-    assert model.records_[1].selection.report.cannot_be_excluded == ("signal",)
-
-
-def test_with_a_confidence_alone_the_rest_buys_rows_of_the_winner():
-    X, y, oracle = signal_task()
-    model = ExMLClassifier(budget=200, confidence=0.9, epsilon=0.05, model="kernel").fit(X, y, oracle)
-    assert model.ledger_.spent == 200
-    assert model.records_[1].selection.validation_rows > 0
-    assert any("confident with 90 % up to 0.05" in n.message and "buy rows of" in n.message for n in model.notes_)
-
-
-def test_noise_is_not_sure():
-    """Planted opposite: three candidates that know nothing; the money ends first, and the run says so."""
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
-    oracle = ArrayOracle({name: rng.normal(size=80) for name in "abc"})
-    model = ExMLClassifier(budget=150, confidence=0.95, model="kernel", explore="always").fit(X, y, oracle)
-    assert model.records_[1].selection.exploration.confident is False
-    assert any("ended before the selection was confident" in note.message for note in model.notes_)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
-        ({"confidence": 0.9, "epsilon": -0.1}, "epsilon must be a finite number that is not negative"),
-        ({"epsilon": 0.1}, "goes with a confidence"),
-        ({"confidence": 0.9, "strategy": "median_elimination"}, "goes with the strategies kl_lucb, "),
-        ({"confidence": 0.95, "candidate_score": "risk"}, "candidate_score must be 'held_out', got 'risk'"),
-        ({"confidence": 0.9, "objective": "risk_per_cost"}, "objective must be 'risk'"),
-    ],
-)
-def test_what_has_no_guarantee_is_refused_before_anything_is_bought(options, words):
-    rows, oracle, *_ = synthetic(per_class=20, test_per_class=1, angles=[10, 90])
-    record = Recording(oracle)
-    assert words in refused(ExMLClassifier(budget=90, **options), rows, record)
-    assert record.asked == []
+    assert selection.report.cannot_be_excluded == ("signal",)
 
 
 def test_training_losses_have_intervals_and_a_statement_too():
@@ -152,17 +113,15 @@ def test_training_losses_have_intervals_and_a_statement_too():
     assert f"{record.selection.intervals[0][0]:.3f} to {record.selection.intervals[0][1]:.3f}" in model.report()
 
 
-def test_pools_take_a_confidence_where_the_rule_has_one():
+def test_a_looser_confidence_costs_less():
     rows, *_ = synthetic(per_class=100, test_per_class=1, angles=[0, 90])
     pool = FeaturePool(rows, theta=0.1, ball=0.8)
-    loose = pool.explore("successive_elimination", 2000, confidence=0.6, epsilon=0.05)
-    strict = pool.explore("successive_elimination", 2000, confidence=0.999, epsilon=0.0)
+    loose = pool.explore(by_name("successive_elimination", confidence=0.6, epsilon=0.05), 2000)
+    strict = pool.explore(by_name("successive_elimination", confidence=0.999), 2000)
     assert loose.confident
     assert loose.ledger.spent < strict.ledger.spent
-    with pytest.raises(ValueError, match="UniformAllocation spends a fixed budget and has no confidence"):
-        pool.explore("uniform_allocation", 100, confidence=0.9)
     with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
-        pool.explore("successive_elimination", 100, confidence=2.0)
+        by_name("successive_elimination", confidence=2.0)
 
 
 def test_training_losses_have_no_evidence():

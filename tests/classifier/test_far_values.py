@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier import BaseExMLClassifier
-from exml_sim.classifier._kernel_regression import KernelFitter, clip_limits
 from exml_sim.classifier._preflight import diagnose_far, far_cells
+from exml_sim.classifier._regression import KernelFitter, clip_limits
 from exml_sim.classifier.constants import CLIP_QUARTILE_DISTANCES, FAR_QUARTILE_DISTANCES, MAX_FAR_COLUMNS
 
 

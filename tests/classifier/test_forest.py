@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from exml_sim.classifier._forest import grow_forest, sum_trees
+from exml_sim.classifier._regression import grow_forest, sum_trees
 from exml_sim.classifier.constants import EQUAL_VALUE_TOLERANCE
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier._kernel_regression import KernelFitter, additive, expand_basis, weigh_regressions
+from exml_sim.classifier._regression import KernelFitter, additive, expand_basis, weigh_regressions
 from exml_sim.classifier.constants import (
     BASIS_NORM,
     BLOCK_COLUMNS,

@@ -10,8 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier._cascade import Cascade, Layer
-from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._cascade import Cascade, Layer, SavedModel, load, save
 from exml_sim.classifier._latent_class import (
     decide,
     estimate_row_losses,
@@ -21,7 +20,7 @@ from exml_sim.classifier._latent_class import (
     uniform_noise,
 )
 from exml_sim.classifier._probability_models import make_fitter, normalise, one_hot
-from exml_sim.classifier._saved import SavedModel, load, save
+from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier.constants import MIN_SIZE_DEVIATIONS, SMALL_HIDDEN_SIZE
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import mfeat, synthetic

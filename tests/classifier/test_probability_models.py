@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Perceptron
 
-from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._probability_models import (
     check_estimator,
     make_estimator_fitter,
@@ -12,6 +11,7 @@ from exml_sim.classifier._probability_models import (
     make_mean_fitter,
     normalise,
 )
+from exml_sim.classifier._regression import KernelFitter
 from tests.classifier.tasks import soft_rows
 
 

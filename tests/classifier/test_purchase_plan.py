@@ -3,7 +3,7 @@
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._purchase_plan import plan_purchase
+from exml_sim.classifier.budget_plan import plan_purchase
 from tests.classifier.tasks import synthetic
 
 
@@ -13,7 +13,7 @@ from tests.classifier.tasks import synthetic
         {},
         {"strategy": "uniform_allocation"},
         {"strategy": "median_elimination", "model": "rejection", "alignment": "budget"},
-        {"confidence": 0.9},
+        {"strategy": "successive_elimination"},
         {"max_stages": 3},
     ],
     ids=str,

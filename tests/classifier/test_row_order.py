@@ -8,7 +8,7 @@ import pytest
 
 from exml_sim import ExMLClassifier
 from exml_sim.bandit.selection_report import CYCLE, later_rows
-from exml_sim.classifier._bought_arms import balanced_order
+from exml_sim.classifier._acquisition import balanced_order
 from tests.classifier.tasks import synthetic
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._kernel_regression import KernelFitter
-from exml_sim.classifier._saved import SavedModel, load, pack, save, unpack
+from exml_sim.classifier._cascade import SavedModel, load, pack, save, unpack
+from exml_sim.classifier._regression import KernelFitter
 from exml_sim.oracle import FrameOracle
 from tests.classifier.tasks import soft_rows, synthetic
 

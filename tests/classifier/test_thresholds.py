@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier._rejection_model import (
-    ModelOptions,
-    fit_rejection_model,
-)
-from exml_sim.classifier._thresholds import (
     CrossValidatedVotes,
+    ModelOptions,
     ThetaResult,
     choose_augmented,
     choose_fewest_errors,
     choose_initial,
+    fit_rejection_model,
 )
 from exml_sim.datasets.synthetic import HIDDEN, draw_rows
 from exml_sim.rejection import RejectionClassifier

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from exml_sim import oracle as oracles
-from exml_sim.classifier import ExMLClassifier, acquisition
+from exml_sim.classifier import ExMLClassifier, _acquisition
 from exml_sim.classifier import _bought_arms as bought_arms
 from exml_sim.cli import main
 from exml_sim.datasets import make_synthetic
@@ -170,7 +170,7 @@ def test_medians_for_blank_cells_are_those_of_bought_values():
 def test_medians_of_whole_columns_are_caught(monkeypatch):
     """Planted error: blank cells get the median of all rows."""
     monkeypatch.setattr(oracles, "fit_fills", lambda encodings, table: encodings)
-    monkeypatch.setattr(acquisition, "fit_fills", lambda encodings, table: encodings)
+    monkeypatch.setattr(_acquisition, "fit_fills", lambda encodings, table: encodings)
     table = sparse_table()
     model = fit_sparse(table)
     other = fit_sparse(replace_unbought(table, model.bought_))

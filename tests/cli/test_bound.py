@@ -8,9 +8,7 @@ import math
 import pytest
 
 import theory
-from simulations._pool_bounds import bounds_of
 from tests.cli.test_main import call
-from tests.engine.studies import features
 
 POINT = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2", "--budget")
 
@@ -65,6 +63,7 @@ def test_tiny_bounds_are_not_zero(capsys) -> None:
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0 --budget 100", "gap > 0"),
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --budget 100", "either --gap"),
         ("--theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 100", "give --K"),
+        ("--budget 100", "give the parameters"),
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1,0.2 --budget 100", "K - 1 = 7 numbers"),
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1;0.2 --budget 100", "separated by commas"),
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 0", "0 is not in the range"),
@@ -78,49 +77,3 @@ def test_bad_input_is_one_line(capsys, options, word) -> None:
     assert out == ""
     assert word in err
     assert err.count("\n") == 1
-
-
-def test_the_pools_of_a_study_have_the_bounds_that_know_them(capsys, tmp_path) -> None:
-    file = tmp_path / "mine.toml"
-    study = features()
-    file.write_text(study.to_toml(), encoding="utf-8")
-    code, out, _ = call(capsys, "bound", str(file), "--budget", "60", "--json")
-    assert code == 0
-    pool = json.loads(out)["pools"]
-    assert len(pool) == len({cell.labels for cell in study.cells()})
-    first = next(cell for cell in study.cells() if not isinstance(bounds_of(study, cell), str))
-    kind, point = bounds_of(study, first)
-    line = next(row for row in pool if row["strategy"] == first.labels[2] and row["bounds"])
-    values = {bound["name"]: bound["value"] for bound in line["bounds"]}
-    assert values["population"] == point.bound("population", kind, 60)
-    assert "population, sharp" in values
-    code, out, _ = call(capsys, "bound", str(file), "--budget", "60")
-    assert code == 0
-    assert "population bound, sharp" in out
-
-
-def test_a_study_and_a_point_are_one_line(capsys, tmp_path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(features().to_toml(), encoding="utf-8")
-    for arguments, word in (
-        ((str(file), "--theta", "0.1"), "--theta cannot be combined"),
-        ((str(tmp_path / "none.toml"),), "none.toml"),
-        ((), "give parameters"),
-    ):
-        code, out, err = call(capsys, "bound", *arguments, "--budget", "60")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        assert word in err
-
-
-def test_arms_of_a_study_have_the_classical_bounds(capsys, tmp_path) -> None:
-    file = tmp_path / "arms.toml"
-    file.write_text(
-        'strategies = ["uniform_allocation", "ocba"]\nbudgets = {per_arm = [8]}\n'
-        '[[pools]]\nkind = "parametric"\nmeans = [0.7, 0.5, 0.5]\n',
-        encoding="utf-8",
-    )
-    code, out, _ = call(capsys, "bound", str(file), "--budget", "600")
-    assert code == 0
-    # Two other arms with gap 0.2, 200 pulls each: 2 exp(-200 * 0.2^2 / (2 (1/4 + 1/4))).
-    assert f"Hoeffding and union bound  {2 * math.exp(-200 * 0.04):.3g}" in out
-    assert "ocba\n  no bound: " in out

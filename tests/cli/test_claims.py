@@ -52,23 +52,16 @@ def test_the_list_names_every_claim_with_place_verdict_and_kind():
 
 
 def test_one_claim_in_full():
-    result = invoke("lemma-4-kappa")
+    result = invoke("Lemma-4-Kappa")
     assert result.exit_code == 0
     assert "A.1, Lemma 4, definition of kappa (L707)" in result.output
     assert "as printed:      holds-corrected" in result.output
     assert "1.6217e-08" in result.output
     assert "corrected check: consistent." in result.output
-    assert "E6" in result.output
     assert "say instead:     kappa is the supremum of the square root" in result.output
-    assert "matters:         harmless" in result.output
-
-
-def test_an_experiment_and_hypotheses_are_printed():
     printed = invoke("lemma-4").output
-    assert "experiment:" in printed
-    assert "hypotheses:      identification condition with the factor 16; " in printed
-    assert "checked on:      0 < p < q" in printed
-    assert "setting:         Statements proved in Coq are about this setting" in printed
+    for name in ("experiment", "hypotheses", "checked on", "setting"):
+        assert f"\n{name}:" in printed
     assert "planted error:   none; the check refutes the printed statement" in invoke("eq-1").output
 
 
@@ -111,6 +104,8 @@ def test_json_is_exact_and_complete(few):
     evidence = dict(checked[1]["check"]["evidence"])
     assert evidence["q"] == "1/100"
     assert checked[0]["where"]["line"] == 845
+    grades = [(record["grade"], record["corrected_grade"]) for record in listed]
+    assert grades[:2] == [("refuted rigorously", "proved in Coq"), ("proved in Coq", None)]
 
 
 def test_json_has_no_infinities(monkeypatch):
@@ -121,14 +116,6 @@ def test_json_has_no_infinities(monkeypatch):
     monkeypatch.setattr(module, "read_own", lambda: registry_of(claim))
     record = json.loads(invoke("a5-series-3", "--json").output, parse_constant=lambda name: pytest.fail(name))
     assert ["right", "inf"] in record[0]["check"]["evidence"]
-
-
-def test_markdown_has_all_claims(few):
-    result = invoke("--markdown")
-    assert result.exit_code == 0
-    assert result.output.startswith("# Registry of claims\n")
-    assert result.output.endswith(".\n")
-    assert invoke("--markdown", "eq-1").exit_code == 2
 
 
 def test_html_lists_every_claim_in_order_and_escapes(monkeypatch):
@@ -146,17 +133,6 @@ def test_html_lists_every_claim_in_order_and_escapes(monkeypatch):
     assert "<b>" not in page
 
 
-@pytest.mark.parametrize("others", [("eq-1",), ("--check",), ("--json",), ("--markdown",)])
+@pytest.mark.parametrize("others", [("eq-1",), ("--check",), ("--json",)])
 def test_html_stands_alone(others):
     assert invoke("--html", *others).exit_code == 2
-
-
-def test_json_has_grades(few):
-    listed = json.loads(invoke("--json").output)
-    grades = {record["id"]: (record["grade"], record["corrected_grade"]) for record in listed}
-    assert grades["a5-count-1"] == ("refuted rigorously", "proved in Coq")
-    assert grades["a5-series-3"] == ("proved in Coq", None)
-
-
-def test_ids_do_not_mind_capitals():
-    assert invoke("A2-Quarter").exit_code == 0

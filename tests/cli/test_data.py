@@ -1,27 +1,17 @@
-"""``exml data``: a table to try things on, and RealDisp."""
+"""``exml data``: a table to try things on."""
 
 import json
 
 import numpy as np
-import pytest
 
-from exml_sim.cli import main
 from exml_sim.cli._tables import read_table
 from exml_sim.datasets import make_synthetic
-from exml_sim.datasets.realdisp import load_realdisp
-from tests.datasets.test_realdisp import write_log
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
+from tests.cli.test_main import call as run
 
 
 def test_synthetic_is_the_generator(tmp_path, capsys):
     path = tmp_path / "s.csv"
-    code, out, _ = run(capsys, "data", "synthetic", "--per-class", "20", "--seed", "3", "--out", str(path))
+    code, out, _ = run(capsys, "data", "--per-class", "20", "--seed", "3", "--out", str(path))
     assert code == 0
     assert "60 rows" in out
     table, rows = read_table(path), make_synthetic(20, rng=3)
@@ -30,27 +20,10 @@ def test_synthetic_is_the_generator(tmp_path, capsys):
     np.testing.assert_array_equal(table.text("y") == "two", rows.y > 0)
     np.testing.assert_array_equal(table.text("class") == "hidden", rows.classes == 3)
     other = str(tmp_path / "t.csv")
-    data = json.loads(run(capsys, "data", "synthetic", "--per-class", "20", "--out", other, "--json")[1])
+    data = json.loads(run(capsys, "data", "--per-class", "20", "--out", other, "--json")[1])
     assert data == {"file": other, "rows": 60, "candidates": [f"a{angle}" for angle in range(10, 91, 10)]}
-    code, _, err = run(capsys, "data", "synthetic", "--out", str(path))
+    code, _, err = run(capsys, "data", "--out", str(path))
     assert code == 2
     assert "exists already" in err
-    assert run(capsys, "data", "synthetic", "--per-class", "20", "--out", str(path), "--force")[0] == 0
+    assert run(capsys, "data", "--per-class", "20", "--out", str(path), "--force")[0] == 0
     assert path.read_bytes() == (tmp_path / "t.csv").read_bytes()
-
-
-def test_realdisp(tmp_path, capsys):
-    write_log(tmp_path / "subject1_ideal.log", [1, 2, 3, 3])
-    out_path = tmp_path / "r.npz"
-    code, out, _ = run(capsys, "data", "realdisp", "--from", str(tmp_path), "--out", str(out_path))
-    assert code == 0
-    assert "4 rows (1 walking, 1 jogging, 2 running), 9 sensors" in out
-    assert load_realdisp(out_path).y.tolist() == [1, 2, 3, 3]
-    other = str(tmp_path / "o.npz")
-    data = json.loads(run(capsys, "data", "realdisp", "--from", str(tmp_path), "--out", other, "--json")[1])
-    counts = {"walking": 1, "jogging": 1, "running": 2}
-    assert data == {"file": other, "rows": 4, "activities": counts, "sensors": 9}
-    code, _, err = run(capsys, "data", "realdisp", "--from", str(tmp_path / "no"), "--out", str(tmp_path / "q.npz"))
-    assert code == 2
-    assert err.startswith("exml: there is no file or directory")
-    assert err.count("\n") == 1

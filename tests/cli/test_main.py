@@ -26,8 +26,7 @@ def test_help_names_every_command(capsys) -> None:
 def test_every_command_has_help(capsys, name: str) -> None:
     code, out, _ = call(capsys, name, "--help")
     assert code == 0
-    assert f"exml {name}" in out or "Usage" in out
-    assert cli.get_command(None, name) is not None  # type: ignore[arg-type]
+    assert f"exml {name} " in f"{' '.join(out.split('Example')[1].split())} "
 
 
 def test_an_unknown_command_suggests_the_nearest(capsys) -> None:

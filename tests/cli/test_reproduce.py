@@ -10,7 +10,7 @@ import pytest
 
 from exml_sim.cli import main
 from exml_sim.cli.reproduce import DEFAULTS
-from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
+from exml_sim.datasets.realdisp import SENSORS
 
 
 def call(*arguments: str) -> int:
@@ -37,7 +37,7 @@ def test_synthetic_leaves_table_figures_and_verdicts(tmp_path, capsys):
 def test_every_experiment_has_the_c_that_its_page_states():
     """The paper's C for synthetic data and RealDisp, the closest one for the digits."""
     stated = {"synthetic": 1.0, "mfeat": 0.15, "costs": 0.15, "realdisp": 1.0}
-    assert {name: defaults.C for name, defaults in DEFAULTS.items()} == stated
+    assert {name: C for name, (_, _, C) in DEFAULTS.items()} == stated
 
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
@@ -57,11 +57,11 @@ def test_realdisp_with_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         name: np.column_stack([np.sin(t * (k + y)), 0.3 * y + rng.standard_normal(len(y))])
         for k, name in enumerate(SENSORS[:3])
     }
-    save_realdisp(RealDisp(views, y, t), tmp_path / "walk.npz")
+    np.savez(tmp_path / "walk.npz", y=y, t=t, **views)
     out = tmp_path / "out"
     options = ["--configurations", "2", "--n-jobs", "1", "--C", "1", "--out", str(out)]
     assert call("realdisp", "--from", str(tmp_path / "walk.npz"), *options) == 0
-    assert {"accuracy.png", "allocation.svg", "table.md", "verdicts.md"} <= {file.name for file in out.iterdir()}
+    assert {"allocation.png", "allocation.svg", "table.md", "verdicts.md"} <= {file.name for file in out.iterdir()}
     assert "| RLA | 10 % |" in capsys.readouterr().out
 
 

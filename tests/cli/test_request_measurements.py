@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exml_sim.classifier.acquisition import AskTell
+from exml_sim.classifier._ask_tell import AskTell
 from exml_sim.cli import main
 from exml_sim.cli._explore_files import FILES
 from exml_sim.datasets import make_synthetic
+from tests.cli.test_main import call as run
 
 ROWS = make_synthetic(40, angles=[10, 60, 80, 90], rng=0)
 LOW, MID, MID2, HIGH = (c.values[:, 0] for c in ROWS.candidates)
@@ -45,13 +46,6 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
-
-
 def measure(capsys, *more):
     return run(capsys, "explore", "data.csv", *ARGUMENTS, "--request-measurements", *more)
 
@@ -59,6 +53,13 @@ def measure(capsys, *more):
 def read(path):
     with Path(path).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def write(rows, delimiter=","):
+    with open("exml-out/to_measure.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def fill(rows, first=None, skip=()):
@@ -72,10 +73,7 @@ def fill(rows, first=None, skip=()):
                 own = column in COLUMNS[entry["candidate"]]
                 assert entry[column] in (("", repr(float(VALUES[column][row]))) if own else ("-",))
                 entry[column] = repr(float(VALUES[column][row])) if own else "-"
-    with open("exml-out/to_measure.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write(rows)
 
 
 @pytest.mark.usefixtures("unseen_pictures")
@@ -140,11 +138,7 @@ def test_what_is_not_asked_for_is_not_read(place, capsys):
         for column in VALUES:
             entry[column] = "garbage" if entry[column] == "-" else entry[column]
     extra = {**request[0], "line": stranger, "candidate": "low", "low": "not even a number"}
-    fill_lines = [*request, extra]
-    with open("exml-out/to_measure.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, list(request[0]))
-        writer.writeheader()
-        writer.writerows(fill_lines)
+    write([*request, extra])
     code, out, err = measure(capsys)
     assert (code, err) == (0, "")
     assert out.startswith("Measure ")
@@ -157,10 +151,7 @@ def test_bad_cells_are_one_line_and_change_nothing(place, capsys):
     request = read("exml-out/to_measure.csv")
     fill(request)
     request[3]["low" if request[3]["candidate"] == "low" else COLUMNS[request[3]["candidate"]][0]] = "0,5"
-    with open("exml-out/to_measure.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, list(request[0]), delimiter=";")
-        writer.writeheader()
-        writer.writerows(request)
+    write(request, delimiter=";")
     before = {p.name: p.read_bytes() for p in (place / "exml-out").iterdir()}
     code, out, err = measure(capsys)
     assert (code, out) == (2, "")
@@ -176,9 +167,7 @@ def test_a_lost_row_is_replaced(place, capsys):
     fill(request)
     at = next(i for i, entry in enumerate(request) if entry["candidate"] == "mid")
     request[at]["m2"] = "lost"
-    request_lines = [[*entry.values()] for entry in request]
-    with open("exml-out/to_measure.csv", "w", newline="") as file:
-        csv.writer(file).writerows([list(request[0]), *request_lines])
+    write(request)
     out = measure(capsys, "--strategy", "uniform_allocation")[1]
     assert "Measure 1 value (1 of mid)" in out
     assert read("exml-out/to_measure.csv")[0]["line"] != request[at]["line"]
@@ -201,7 +190,7 @@ def test_other_runs_are_kept_apart(place, capsys):
 
 KILLED = """
 import os, signal, sys
-from exml_sim.classifier._journal import Journal
+from exml_sim.classifier._ask_tell import Journal
 from exml_sim.cli import main
 record, calls = Journal.record, [0]
 def dying(self, *arguments):
@@ -235,10 +224,7 @@ def test_an_interrupt_says_how_to_go_on(place, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     def stop_inside_compiled_code(self):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as error:
-            raise SystemError("returned a result with an exception set") from error
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
     def fail(self):
         raise SystemError("something else")

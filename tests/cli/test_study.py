@@ -12,7 +12,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -51,27 +50,19 @@ def finished(tmp_path_factory):
     return folder, done.output
 
 
-def test_outputs_and_resume(tmp_path):
-    first = call(tmp_path, "--quiet", "--n-jobs", "1")
-    assert first.exit_code == 0, first.output
-    files = {
-        "summary.csv",
-        "failure_rate.png",
-        "failure_rate.svg",
-        "report.html",
-        "study.toml",
-        "study.sqlite",
-        "bounds.json",
-    }
-    assert {file.name for file in tmp_path.iterdir()} == files
-    summary = (tmp_path / "summary.csv").read_bytes()
-    with Store.read(tmp_path / "study.sqlite") as store:
-        blocks = store.rows("SELECT count(*) FROM blocks").fetchone()
-        assert store.study.to_toml() == (tmp_path / "study.toml").read_text(encoding="utf-8")
-    assert call(tmp_path, "--n-jobs", "2").output == first.output
-    assert (tmp_path / "summary.csv").read_bytes() == summary
-    with Store.read(tmp_path / "study.sqlite") as store:
-        assert store.rows("SELECT count(*) FROM blocks").fetchone() == blocks
+def test_outputs_and_resume(finished, tmp_path):
+    """Another number of workers computes and prints the same, and runs no trial again."""
+    folder, output = finished
+    files = {"summary.csv", "failure_rate.png", "failure_rate.svg", "report.html"}
+    files |= {"study.toml", "study.sqlite", "bounds.json"}
+    assert {file.name for file in folder.iterdir()} == files
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    assert call(tmp_path, "--quiet", "--n-jobs", "1").output == output.replace(str(folder), str(tmp_path))
+    assert (tmp_path / "summary.csv").read_bytes() == (folder / "summary.csv").read_bytes()
+    with Store.read(folder / "study.sqlite") as first, Store.read(tmp_path / "study.sqlite") as second:
+        blocks = [store.rows("SELECT count(*) FROM blocks").fetchone() for store in (first, second)]
+        assert first.study.to_toml() == (folder / "study.toml").read_text(encoding="utf-8")
+    assert blocks[0] == blocks[1]
 
 
 def test_another_seed_needs_another_folder(finished, tmp_path):
@@ -90,21 +81,20 @@ def test_a_shard_as_json(tmp_path):
     data = json.loads(done.output)
     with StudyResult.open(tmp_path / "study.sqlite") as result:
         trials, failures = result.store.rows("SELECT count(*), sum(1 - success) FROM trials").fetchone()
-        assert data == {
-            "store": str(tmp_path / "study.sqlite"),
-            "study": result.study.name,
-            "cells": len(result.cells),
-            "trials": trials,
-            "failures": failures,
-            "complete": False,
-        }
+        expected = {"study": result.study.name, "cells": len(result.cells), "trials": trials, "failures": failures}
+    assert data == {"store": str(tmp_path / "study.sqlite"), "complete": False, **expected}
 
 
-@pytest.mark.parametrize("options", ["--n-jobs 0", "--backend dask", "--n-jobs 0 --store", "--replay 0 0 --json"])
-def test_bad_input_makes_no_folder(tmp_path, options):
-    more = options.split()
-    more += [str(tmp_path / "new" / "s.sqlite")] if more[-1] == "--store" else []
-    failed = call(tmp_path / "new" / "out", *more)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *("--n-jobs 0", "--n-jobs 0 --store s.sqlite", "--replay 0 0 --json", "--shard 3/2", "--shard half"),
+        *("--backend smoke", "--backend dask"),
+    ],
+)
+def test_bad_input_makes_no_folder(tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    failed = call(Path("new/out"), *options.split())
     assert isinstance(failed.exception, ValueError | SystemExit)
     assert failed.exit_code != 0
     assert list(tmp_path.iterdir()) == []
@@ -184,16 +174,11 @@ def _stored(path: Path) -> int:
 
 
 def test_the_answer_is_short_and_comes_first(finished):
-    folder, output = finished
-    lines = output.splitlines()
+    lines = finished[1].splitlines()
     assert lines[0] == QUESTION
     assert "needs less budget than" in lines[1] or "No budget has" in lines[1]
     assert any(line.startswith("On the same trials") for line in lines[2:4])
     assert len(lines) <= 25
-    explained = call(folder, "--explain")
-    assert explained.exit_code == 0, explained.output
-    assert len(explained.output.splitlines()) > len(lines)
-    assert "is a multiple of the budget needed in simulation" in explained.output
 
 
 def test_a_study_loads_neither_claims_nor_proofs(tmp_path):
@@ -258,13 +243,6 @@ def test_replay_prints_the_ledger(tmp_path):
     assert isinstance(call(tmp_path / "out", "--replay", "99", "3").exception, ValueError)
 
 
-@pytest.mark.parametrize("options", ["--shard 3/2", "--shard half", "--backend smoke", "--backend dask"])
-def test_bad_options(tmp_path, options):
-    result = CliRunner().invoke(cli, ["study", "--out", str(tmp_path / "out"), *options.split()], standalone_mode=False)
-    assert isinstance(result.exception, click.UsageError)
-    assert not (tmp_path / "out" / "study.sqlite").exists()
-
-
 @pytest.mark.usefixtures("unseen_pictures")
 def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
     monkeypatch.setattr(excess, "FRESH", 500)
@@ -285,7 +263,7 @@ def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
     assert all(f"({term}) " in line for term in "abcde")
 
 
-@pytest.mark.parametrize(("strategies", "budgets"), [(1, 2), (3, 4), (4, 9), (6, 9)])
+@pytest.mark.parametrize(("strategies", "budgets"), [(1, 2), (6, 9)])
 def test_no_study_prints_more_than_25_lines(tmp_path, strategies, budgets):
     names = ["uniform_allocation", "sequential_halving", "successive_rejects", "ocba", "top_two", "ugap_eb"]
     file = tmp_path / "study.toml"

@@ -5,15 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from exml_sim.datasets.realdisp import (
-    CHANNELS,
-    SENSORS,
-    RealDisp,
-    blocked_split,
-    load_realdisp,
-    read_realdisp,
-    save_realdisp,
-)
+from exml_sim.datasets.realdisp import CHANNELS, SENSORS, blocked_split, load_realdisp, read_realdisp
 
 
 def write_log(path, labels, columns=120):
@@ -43,7 +35,7 @@ def test_zip_directory_file_and_arrays_agree(tmp_path):
     with zipfile.ZipFile(tmp_path / "r.zip", "w") as archive:
         archive.write(log, "realistic/subject2_ideal.log")
     first = read_realdisp(tmp_path / "logs", subject=2)
-    save_realdisp(first, tmp_path / "r.npz")
+    np.savez(tmp_path / "r.npz", y=first.y, t=first.t, **first.views)
     for other in (
         read_realdisp(log, subject=2),
         read_realdisp(tmp_path / "r.zip", subject=2),
@@ -53,8 +45,6 @@ def test_zip_directory_file_and_arrays_agree(tmp_path):
         np.testing.assert_array_equal(first.t, other.t)
         for sensor in SENSORS:
             np.testing.assert_array_equal(first.views[sensor], other.views[sensor])
-    with pytest.raises(FileExistsError):
-        save_realdisp(first, tmp_path / "r.npz")
 
 
 def test_bad_downloads(tmp_path):
@@ -80,24 +70,6 @@ def test_bad_downloads(tmp_path):
     log.write_text(log.read_text().replace("0.5", "nan", 1))
     with pytest.raises(ValueError, match="not a finite number"):
         read_realdisp(log)
-
-
-def test_population():
-    rng = np.random.default_rng(0)
-    y = np.repeat([1, 2, 3], 100)
-    data = RealDisp({s: rng.normal(size=(300, 13)) for s in SENSORS}, y, np.arange(300.0))
-    rows = np.arange(0, 300, 2)
-    population = data.population("BACK", rows, costs={"RC": 2}, rng=0)
-    assert population.names == tuple(s for s in SENSORS if s != "BACK")
-    assert population.costs[population.index("RC")] == 2
-    assert np.all(population.y[population.classes == 1] == -1)
-    assert np.all(population.y[population.classes == 3] == 1)
-    assert set(population.y[population.classes == 2]) == {-1, 1}
-    np.testing.assert_array_equal(population.is_hidden, y[rows] == 2)
-    with pytest.raises(ValueError, match="unknown sensor"):
-        data.population("HEAD", rows)
-    with pytest.raises(ValueError, match="unknown activity"):
-        data.population("BACK", rows, hidden="sleeping")
 
 
 @pytest.mark.parametrize("gap", [0, 10, 25])

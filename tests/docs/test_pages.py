@@ -17,7 +17,6 @@ import click
 import pytest
 
 from exml_sim.cli import SUBCOMMANDS, cli
-from tests.cli.test_main import call
 from tests.docs.pages import DOCS, DOCUMENTS, ROOT, read
 from tools.command_pages import FOLDER, make_page
 from tools.mkdocs_math import extract_formulas, insert_formulas
@@ -105,21 +104,14 @@ def find_commands(text: str) -> list[list[str]]:
     return [shlex.split(line.split(" > ")[0], comments=True)[1:] for line in lines if line.startswith("exml ")]
 
 
-def list_arguments(context: click.Context) -> list[str]:
-    """List the words for the subcommand; click keeps some apart until version 9."""
-    return [*getattr(context, "_protected_args", []), *context.args]
-
-
 def parse_command(arguments: list[str]) -> None:
     """Parse a command without running it; raises what a user would see."""
     context = cli.make_context("exml", list(arguments))
-    group: click.Command = cli
-    rest = list_arguments(context)
-    while isinstance(group, click.Group) and rest:
-        name, command, rest = group.resolve_command(context, rest)
-        assert command is not None
-        group, context = command, command.make_context(name, list(rest), parent=context)
-        rest = list_arguments(context) if isinstance(group, click.Group) else []
+    # click keeps the name of the command apart until version 9.
+    words = [*getattr(context, "_protected_args", []), *context.args]
+    if words:
+        name, command, rest = cli.resolve_command(context, words)
+        command.make_context(name, list(rest), parent=context)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -167,53 +159,28 @@ def list_commands() -> dict[str, Any]:
 
 
 def test_the_table_of_shared_options_is_the_code() -> None:
-    """A group is named where all its subcommands have the option, otherwise the subcommands are."""
     text = read("reference/command-line.md")
     table = dict(re.findall(r"^\| `(--[a-z-]+)[^|]*\|[^|]*\| ([a-z, -]+) \|$", text, re.MULTILINE))
     assert len(table) == 6
-    for option, names in table.items():
-        owners = []
-        for name, command in list_commands().items():
-            parts = getattr(command, "commands", {name: command})
-            have = [part for part, inner in parts.items() if any(option in given.opts for given in inner.params)]
-            owners += [name] if len(have) == len(parts) else [f"{name} {part}" for part in have]
-        assert names.split(", ") == owners, option
+    kinds: dict[str, dict[str, str]] = {option: {} for option in table}
+    for name, command in list_commands().items():
+        for parameter in command.params:
+            for option in set(parameter.opts) & set(table):
+                kinds[option][name] = f"{type(parameter.type).__name__} {parameter.is_flag}"
+    assert {option: names.split(", ") for option, names in table.items()} == {o: list(kinds[o]) for o in kinds}
+    for option in ("--seed", "--n-jobs", "--quiet", "--json"):
+        assert len(set(kinds[option].values())) == 1, "shared options have one type"
     silent = re.search(r"^(`.*`) print nothing but their result, so they have no `--quiet`", text, re.MULTILINE)
     assert silent is not None
-    quiet = table["--quiet"].split(", ")
-    assert re.findall("`([a-z-]+)`", silent[1]) == [name for name in list_commands() if name not in quiet]
+    assert re.findall("`([a-z-]+)`", silent[1]) == [name for name in list_commands() if name not in kinds["--quiet"]]
 
 
-def test_shared_options_have_one_type() -> None:
-    kinds: dict[str, set[str]] = {}
-    for command in list_commands().values():
-        for parameter in command.params:
-            for option in set(parameter.opts) & {"--seed", "--n-jobs", "--quiet", "--json"}:
-                kinds.setdefault(option, set()).add(f"{type(parameter.type).__name__} {parameter.is_flag}")
-    assert set(kinds) == {"--seed", "--n-jobs", "--quiet", "--json"}
-    assert all(len(types) == 1 for types in kinds.values()), kinds
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands_and_options(shell: str) -> None:
-    words = {"bash": ("exml pl", "1"), "zsh": ("exml pl", "1"), "fish": ("exml pl", "pl")}[shell]
-    asked = {"_EXML_COMPLETE": f"{shell}_complete", "COMP_WORDS": words[0], "COMP_CWORD": words[1]}
+def test_a_shell_completes_commands() -> None:
+    asked = {"_EXML_COMPLETE": "bash_complete", "COMP_WORDS": "exml pl", "COMP_CWORD": "1"}
     code = "import sys; sys.argv[0] = 'exml'; from exml_sim.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
-    assert "plan" in done.stdout
-    assert "plot" in done.stdout
-    assert "study" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    "name", ["bound", "claims", "data", "explore", "merge", "plan", "plot", "predict", "report", "study"]
-)
-def test_help_has_an_example(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    code, out, _ = call(capsys, name, "--help")
-    assert code == 0
-    assert f"exml {name} " in out.split("Example")[1]
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert [word.rpartition(",")[2] for word in done.stdout.split()] == ["plan", "plot"]
 
 
 def test_the_api_pages_name_public_modules_only() -> None:

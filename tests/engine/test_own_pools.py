@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exml_sim.bandit._binomial import Pulls, add_bernoulli
+from exml_sim.bandit._arms import Pulls, add_bernoulli
 from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
 from exml_sim.engine.pools import FAMILIES, FamilyPool
@@ -18,6 +18,7 @@ from exml_sim.testing._properties import agrees
 from simulations._pool_bounds import value_at
 
 ALARM = 1e-7
+SPARSE = {"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}
 
 
@@ -123,17 +124,8 @@ def test_rewards_that_were_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_correlated_arms_are_told_apart_sooner() -> None:
     from scipy.stats import norm
 
-    pools = [
-        {
-            "kind": "parametric",
-            "direction": "minimise",
-            "means": [0.5, 0.0],
-            "sd": 1.0,
-            "correlation": c,
-            "label": str(c),
-        }
-        for c in (0.0, 0.75)
-    ]
+    arms = {"kind": "parametric", "direction": "minimise", "means": [0.5, 0.0], "sd": 1.0}
+    pools = [arms | {"correlation": c, "label": str(c)} for c in (0.0, 0.75)]
     study = Study.from_table(BASE | {"pools": pools, "trials": 4000})
     with run(study, progress=False, n_jobs=1) as result:
         for entry, correlation in zip(result.summary(), (0.0, 0.75), strict=True):
@@ -173,25 +165,13 @@ def test_families_have_the_gap_they_are_told(family: str) -> None:
 
 
 def test_a_grid_is_written_out_with_readable_names() -> None:
-    short = BASE | {
-        "pools": [{"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}],
-        "grid": {"K": [4, 8], "gap": [0.05, 0.08]},
-    }
-    labels = [f"sparse, K = {K}, gap = {gap}" for K in (4, 8) for gap in (0.05, 0.08)]
-    study = Study.from_table(short)
-    assert [pool.label for pool in study.pools] == labels
-    sparse = {"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}
-    long = [{**sparse, "K": K, "gap": g, "label": label}
-            for (K, g), label in zip([(4, 0.05), (4, 0.08), (8, 0.05), (8, 0.08)], labels, strict=True)]  # fmt: skip
+    study = Study.from_table(BASE | {"pools": [SPARSE], "grid": {"K": [4, 8], "gap": [0.05, 0.08]}})
+    points = [(K, gap, f"sparse, K = {K}, gap = {gap}") for K in (4, 8) for gap in (0.05, 0.08)]
+    assert [pool.label for pool in study.pools] == [label for _, _, label in points]
+    long = [{**SPARSE, "K": K, "gap": gap, "label": label} for K, gap, label in points]
     assert Study.from_table(BASE | {"pools": long}).hash == study.hash
-    swept = Study.from_table(
-        BASE
-        | {
-            "pools": [{"kind": "synthetic", "per_class": 8}],
-            "scores": [{}],
-            "grid": {"theta": [0.1, 0.3], "ball": [0.4]},
-        }
-    )
+    rows = {"pools": [{"kind": "synthetic", "per_class": 8}], "scores": [{}]}
+    swept = Study.from_table(BASE | rows | {"grid": {"theta": [0.1, 0.3], "ball": [0.4]}})
     assert [score.label for score in swept.scores] == ["ball 0.4, theta 0.1", "ball 0.4, theta 0.3"]
 
 
@@ -208,9 +188,7 @@ def test_a_grid_is_written_out_with_readable_names() -> None:
 )
 def test_short_forms_that_make_no_sense(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Study.from_table(
-            BASE | {"pools": [{"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}]} | change
-        )
+        Study.from_table(BASE | {"pools": [SPARSE]} | change)
 
 
 def test_a_precision_in_place_of_trials() -> None:

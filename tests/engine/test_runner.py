@@ -12,7 +12,6 @@ from pathlib import Path
 import joblib
 import pytest
 
-from exml_sim._internal.progress import Progress
 from exml_sim.engine import Store, StudyResult, run
 from exml_sim.engine.modes import replay
 from exml_sim.engine.runner import BlockSizes
@@ -146,12 +145,15 @@ def test_block_sizes_follow_the_clock():
     assert BlockSizes(2, 5).size(cell, 1000) == 5
 
 
+BAD_SHARDS = [(1.5, 2), (1, 2.0), (0, 2), (3, 2), (1,), "1/2", (True, 2)]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"n_jobs": 0}, "n_jobs"),
-        ({"block": 0}, "block must be a whole number of at least 1"),
-        ({"shard": (3, 2)}, "shard must be two whole numbers"),
+        *(({"block": block}, "block must be a whole number of at least 1") for block in (1.5, 0, -3, True, "10")),
+        *(({"shard": shard}, "shard must be two whole numbers") for shard in BAD_SHARDS),
         ({"backend": "telepathy"}, "telepathy"),
     ],
 )
@@ -180,37 +182,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_one_line_on_a_terminal():
-    stream = Terminal()
-    line = Progress(2000, stream=stream)
-    line.add(500, 20)
-    line.add(1500, 30)
-    line.close()
-    text = stream.getvalue()
-    assert text.count("\n") == 1
-    assert "2,000 of 2,000 trials" in text
-    assert "50 failures" in text
-
-
-@pytest.mark.parametrize(("stream", "wanted"), [(io.StringIO(), True), (Terminal(), False)])
-def test_progress_is_silent_elsewhere(stream, wanted):
-    line = Progress(10, wanted, stream)
-    line.add(10, 1)
-    line.close()
-    assert stream.getvalue() == ""
-
-
 def test_progress_works_with_one_job(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     run(known(), n_jobs=1)
     assert "800 of 800 trials" in stream.getvalue()
-
-
-@pytest.mark.parametrize("block", [1.5, 0, -3, True, "10"])
-def test_bad_blocks(block):
-    with pytest.raises(ValueError, match="block must be a whole number of at least 1"):
-        run(known(), block=block)
 
 
 def test_what_cannot_run_leaves_no_store_behind(tmp_path):

@@ -135,9 +135,3 @@ def test_shards_of_an_exact_study_are_cells(tmp_path):
     with merge(paths, tmp_path / "all.sqlite") as result:
         assert result.complete
         assert result.store.digest() == run(study).store.digest()
-
-
-@pytest.mark.parametrize("shard", [(1.5, 2), (1, 2.0), (0, 2), (3, 2), (1,), "1/2", (True, 2)])
-def test_bad_shards(shard):
-    with pytest.raises(ValueError, match="shard must be two whole numbers"):
-        run(known(), shard=shard)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import betaln
-from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.engine import Store, run
-from exml_sim.engine._intervals import bounded_sequence, confidence_sequence
+from exml_sim.engine._statistics import bounded_sequence, confidence_sequence
 from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.engine.studies import known
 
@@ -62,7 +61,8 @@ def test_cells_stop_when_decided_whatever_the_workers():
     for entry, pulls in zip(results[0].summary(), (5, 25, 60), strict=True):
         assert entry.interval == "confidence sequence"
         assert entry.trials % 100 == 0
-        low, high = confidence_sequence(*(entry.failures, entry.trials), 0.01)
+        low, high = confidence_sequence(entry.failures, entry.trials, 0.01)
+        assert (entry.lower, entry.upper) == (low, high)
         assert entry.trials == 5000 or not low <= 0.2 <= high
         # Decided rightly; each of three cells errs with probability 0.01, and the seed is fixed.
         if entry.trials < 5000:
@@ -86,33 +86,6 @@ def test_resume_of_a_stopped_study_runs_nothing(tmp_path):
         digest = result.store.digest()
     with run(study, store=tmp_path / "study.sqlite", n_jobs=1) as result:
         assert result.store.digest() == digest
-
-
-def test_off_by_default():
-    result = run(known())
-    assert result.complete
-    assert {entry.interval for entry in result.summary()} == {"clopper-pearson"}
-
-
-def test_reported_intervals_cover_at_the_stopping_time():
-    """300 stopped cells: the reported 95 % interval misses the exact rate in at most 5 %.
-
-    More than 37 misses of 300 at an error rate of 0.05 have probability below 1e-6.
-    """
-    assert binom.sf(37, 300, 0.05) < 1e-6
-    exact = failure(25)
-    misses = 0
-    for seed in range(300):
-        study = known(
-            trials=400,
-            seed=seed,
-            strategies=["uniform_allocation"],
-            budgets={"per_arm": [25]},
-            stop={"bound": 0.25, "check_every": 40},
-        )
-        (entry,) = run(study, n_jobs=1).summary()
-        misses += not entry.lower <= exact <= entry.upper
-    assert misses <= 37
 
 
 def test_regret_at_the_stopping_time_is_anytime_valid():

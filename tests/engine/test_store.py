@@ -1,4 +1,4 @@
-"""The store: clear errors, and nothing that was there is changed."""
+"""The store: clear errors of one line, and nothing that was there is changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from exml_sim.engine import Store, StoreError, StudyResult, merge, run
 from exml_sim.engine import store as store_module
 from exml_sim.engine._files import explained, transaction
-from exml_sim.engine._schema import header_checksum
+from exml_sim.engine._schema import TABLES, find_schema_damage, header_checksum, list_statements
 from exml_sim.engine.modes import run_block
 from exml_sim.engine.store import APPLICATION, VERSION
 from tests.engine.starting import begin, store_five_blocks_and_die
@@ -36,27 +36,19 @@ def refused(path, study, message):
     assert contents(path.parent) == before
 
 
-def test_another_study(stored):
-    refused(stored, known(trials=21), "belongs to another study")
-
-
-def test_future_version(stored):
+@pytest.mark.parametrize(
+    ("change", "study", "message"),
+    [
+        ("", {"trials": 21}, "belongs to another study"),
+        (f"PRAGMA user_version = {VERSION + 1}", {}, r"written by a later version \(schema 4"),
+        ("PRAGMA user_version = 1", {}, r"written by an earlier version \(schema 1, this version has schema 3"),
+    ],
+)
+def test_another_study_or_version(stored, change, study, message):
     with sqlite3.connect(stored) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute(change)
     connection.close()
-    refused(stored, known(trials=20), r"written by a later version \(schema 4")
-
-
-def test_earlier_version(stored):
-    with sqlite3.connect(stored) as connection:
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    refused(stored, known(trials=20), r"written by an earlier version \(schema 1, this version has schema 3")
-
-
-def noted_draws(path, draws):
-    """Write another number of draws into a store, with the checksum that fits."""
-    write_header(path, "draws", str(draws))
+    refused(stored, known(**{"trials": 20} | study), message)
 
 
 def write_header(path, key, value):
@@ -93,9 +85,9 @@ def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws,
     whole, half = tmp_path / "study.sqlite", tmp_path / "half.sqlite"
     run(rare_study, store=whole, n_jobs=1, shard=(1, 2)).close()
     run(rare_study, store=half, n_jobs=1, shard=(2, 2)).close()
-    noted_draws(whole, 2)
+    write_header(whole, "draws", "2")
     StudyResult.open(whole).close()
-    noted_draws(whole, draws)
+    write_header(whole, "draws", str(draws))
     refused(
         whole,
         rare_study,
@@ -108,10 +100,11 @@ def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws,
     assert not (tmp_path / "all.sqlite").exists()
 
 
-def test_somebody_elses_database(tmp_path):
+@pytest.mark.parametrize("change", ["CREATE TABLE letters (text TEXT)", "PRAGMA application_id = 1234"])
+def test_somebody_elses_database(tmp_path, change):
     path = tmp_path / "letters.sqlite"
     connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE letters (text TEXT)")
+    connection.execute(change)
     connection.close()
     refused(path, known(), "not a study's store")
 
@@ -138,39 +131,27 @@ def test_somebody_elses_database_whose_writer_was_killed(tmp_path):
     assert contents(tmp_path) == before
 
 
-def test_an_empty_database_of_another_application(tmp_path):
-    path = tmp_path / "letters.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA application_id = 1234")
-    connection.close()
-    refused(path, known(), "not a study's store")
-
-
 def test_side_files_without_their_database(tmp_path):
     """SQLite would take an orphaned log for that of the new database."""
     (tmp_path / "study.sqlite-wal").write_bytes(b"log")
     refused(tmp_path / "study.sqlite", known(), "side files")
 
 
-def test_not_a_database(tmp_path):
-    path = tmp_path / "study.sqlite"
-    path.write_bytes(b"Dear reader, this is no database. " * 100)
-    refused(path, known(), "damaged or no store")
-
-
-def test_damage_in_the_middle(stored):
-    data = bytearray(stored.read_bytes())
+def overwrite_pages(data):
+    """Overwrite the beginning of every page but the first."""
     for start in range(4096, len(data), 4096):
         data[start : start + 64] = b"\xff" * 64
-    stored.write_bytes(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: b"Dear reader, this is no database. " * 100, overwrite_pages, lambda data: data[: len(data) // 2]],
+    ids=["no database", "pages", "cut off"],
+)
+def test_damaged_files(stored, damage):
+    stored.write_bytes(damage(bytearray(stored.read_bytes())))
     refused(stored, known(trials=20), "damaged")
-
-
-def test_cut_off_file(tmp_path):
-    path = tmp_path / "study.sqlite"
-    run(known(trials=500), store=path, n_jobs=1).close()
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    refused(path, known(trials=500), "damaged")
 
 
 @pytest.mark.parametrize("mode", ["monte_carlo", "exact"])
@@ -222,17 +203,86 @@ def test_changed_values_are_noticed(stored, damage):
     refused(stored, known(trials=20), "damaged")
 
 
-def test_no_directory(tmp_path):
-    with pytest.raises(StoreError, match="there is no directory"):
-        run(known(), store=tmp_path / "nowhere" / "study.sqlite")
-    with pytest.raises(StoreError, match="it is a directory"):
-        run(known(), store=tmp_path)
+def rewrite(path, old: bytes, new: bytes) -> None:
+    """Change bytes of the file that are there once."""
+    data = path.read_bytes()
+    assert data.count(old) == 1
+    assert len(old) == len(new)
+    path.write_bytes(data.replace(old, new))
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses a file system that nobody may write to")
-def test_unwritable_directory():
-    with pytest.raises(StoreError, match="cannot write a store at /proc"):
-        run(known(), store="/proc/study.sqlite")
+#: What flipped bits did: a column that queries name, one that is no UTF-8, a type that is none.
+FLIPPED = {
+    "no such column": (b"selected INTEGER NOT NULL, success", b"selected INTEGER NOT NULL, succews"),
+    "another name": (b"first INTEGER NOT NULL, trials", b"girst INTEGER NOT NULL, trials"),
+    "no UTF-8": (b"budget TEXT NOT NULL, stream", b"budget TEXT NOT NULL, st\xf2eam"),
+    "no type": (b"spent INTEGER NOT NULL, weight", b"spent INDEGER NOT NULL, weight"),
+    "no constraint": (b"unit TEXT NOT NULL, arms", b"unit TEXT NOT NUDL, arms"),
+}
+
+
+@pytest.mark.parametrize("change", FLIPPED.values(), ids=FLIPPED)
+def test_a_changed_schema_is_one_line(stored, change) -> None:
+    rewrite(stored, *change)
+    refused(stored, known(trials=20), r"damaged|cannot")
+    for read in (StudyResult.open, Store.read_own):
+        with pytest.raises(StoreError, match=r"damaged|cannot") as caught:
+            read(stored)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_comparison_is_what_notices(stored, monkeypatch) -> None:
+    """Without the comparison a type that is none comes through."""
+    rewrite(stored, *FLIPPED["no type"])
+    monkeypatch.setattr("exml_sim.engine.store.find_schema_damage", lambda connection: None)
+    StudyResult.open(stored).close()
+
+
+def test_no_flipped_bit_of_the_schema_is_accepted_as_another_schema(stored) -> None:
+    """160 flips inside the texts of the schema, keywords included: all are refused."""
+    whole, statements, moments = stored.read_bytes(), list_statements(), random.Random(3)
+    for _ in range(160):
+        statement = moments.choice(statements)
+        data = bytearray(whole)
+        data[whole.index(statement.encode()) + moments.randrange(len(statement))] ^= 1 << moments.randrange(8)
+        stored.write_bytes(data)
+        with pytest.raises(StoreError, match=r"damaged|cannot"):
+            StudyResult.open(stored)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ("DROP TABLE terms", "'terms' of its schema is missing"),
+        ("CREATE TABLE more (x)", "'more' of its schema is not of the schema"),
+        ("CREATE VIEW trials_too AS SELECT 1", "'trials_too'"),
+        ("ALTER TABLE cells ADD COLUMN x", "'cells'"),
+    ],
+)
+def test_what_is_missing_or_new_in_a_schema(change, word) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(TABLES)
+    assert find_schema_damage(connection) is None
+    connection.execute(change)
+    assert word in str(find_schema_damage(connection))
+    connection.close()
+
+
+def test_a_query_that_fails_later_is_one_line_too(stored) -> None:
+    with Store.read(stored) as store, pytest.raises(StoreError, match="no such table: letters; what was stored"):
+        store.rows("SELECT * FROM letters")
+
+
+def test_places_where_no_store_can_be(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    places = {"nowhere/study.sqlite": "there is no directory", ".": "it is a directory", "pipe": "no regular file"}
+    if sys.platform.startswith("linux"):
+        places["/proc/study.sqlite"] = "cannot write a store at /proc"
+    for place, message in places.items():
+        with pytest.raises(StoreError, match=message):
+            run(known(), store=tmp_path / place)
+    with pytest.raises(StoreError, match="there is no store"):
+        Store.read(tmp_path / "study.sqlite")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -303,11 +353,6 @@ def test_reading_while_writing(tmp_path):
             assert other.counts(0)[0] == 20
 
 
-def test_no_store_to_read(tmp_path):
-    with pytest.raises(StoreError, match="there is no store"):
-        Store.read(tmp_path / "study.sqlite")
-
-
 def test_a_killed_run_is_read_in_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
     """Blocks that are in the log only must be seen; `access` says what it says to somebody without rights."""
     path = tmp_path / "study.sqlite"
@@ -334,12 +379,6 @@ def test_two_names_of_one_store_have_one_lock(tmp_path):
             Store.create_or_open(folder / "study.sqlite", study, study.cells())
         with pytest.raises(ValueError, match="is a symbolic link"):
             Store.create_or_open(link, study, study.cells())
-
-
-def test_no_regular_file(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StoreError, match="no regular file"):
-        run(known(), store=tmp_path / "pipe")
 
 
 def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):

@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,12 @@ from exml_sim.classifier import AskTell, ExMLClassifier
 from exml_sim.cli import main
 from exml_sim.datasets import make_mfeat, make_synthetic
 from exml_sim.engine import Study, replay, run
-from exml_sim.engine.modes import MODES, mode_of, run_block
+from exml_sim.engine.modes import mode_of, run_block
+from exml_sim.engine.study import MODES
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
 from exml_sim.strategies import STRATEGIES
-from simulations.falsify import counterexamples as finds
 from tests.golden.values import (
     collect_numbers,
     describe_machine,
@@ -56,8 +56,7 @@ from theory.population import PopulationModel
 from theory.population import required_budget as required_population_budget
 
 HERE = Path(__file__).parent
-COUNTEREXAMPLE_FOLDER = HERE.parent / "counterexamples"
-JSON_FILES = ("trials", "ledgers", "budgets", "solutions", "verdicts", "counterexamples", "purchases", "outputs")
+JSON_FILES = ("trials", "ledgers", "budgets", "solutions", "verdicts", "purchases", "outputs")
 BOUNDS_FILE = HERE / "bounds.npz"
 
 # --- 1. trials ------------------------------------------------------------------------------------------------------
@@ -256,8 +255,8 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "paper_pair": (paper.lemma_4, {}),
     "paper_regret_u": (paper.exploratory_regret_uniform, {}),
     "paper_regret_m": (paper.exploratory_regret_median, {}),
-    "paper_excess_u": (paper.excess_risk_uniform, {"terms": True}),
-    "paper_excess_m": (paper.excess_risk_median, {"terms": True}),
+    "paper_excess_u": (paper.excess_risk_uniform, {}),
+    "paper_excess_m": (paper.excess_risk_median, {}),
     "paper_excess_supervised": (paper.excess_risk_supervised, {}),
     "paper_deviation": (paper.lemma_3, {}),
     "corrected_failure_u": (corrected.delta_fail_uniform, {}),
@@ -269,8 +268,8 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "corrected_regret_u": (corrected.exploratory_regret_uniform, {}),
     "corrected_regret_m": (corrected.exploratory_regret_median, {}),
     "corrected_regret_m_fresh": (corrected.exploratory_regret_median, {"rows": "fresh", "best_count": 2}),
-    "corrected_excess_u": (corrected.excess_risk_uniform, {"terms": True}),
-    "corrected_excess_m": (corrected.excess_risk_median, {"terms": True}),
+    "corrected_excess_u": (corrected.excess_risk_uniform, {}),
+    "corrected_excess_m": (corrected.excess_risk_median, {}),
     "corrected_excess_supervised": (corrected.excess_risk_supervised, {}),
     "corrected_term_a": (corrected.term_a, {}),
     "corrected_term_d": (corrected.term_d, {}),
@@ -328,9 +327,7 @@ def evaluate_bound(name: str) -> np.ndarray:
     required = [key for key, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
     given = {**{key: draw_points()[key] for key in required}, **options}
     given |= {key: value for key, value in (("strict", False), ("log", True)) if key in parameters}
-    value = (function.terms if given.pop("terms", False) else function)(**given)
-    columns = value if isinstance(value, np.ndarray) else [np.broadcast_to(c, POINTS) for c in astuple(value)]
-    return np.asarray(columns, dtype=np.float64)
+    return np.asarray(function(**given), dtype=np.float64)
 
 
 def evaluate_gaps(name: str) -> np.ndarray:
@@ -486,18 +483,6 @@ def _side(value: Any) -> Any:
     return round_floats([float(value.mid() if hasattr(value, "mid") else value)])[0]
 
 
-COUNTEREXAMPLES = tuple(file.stem for file in sorted(COUNTEREXAMPLE_FOLDER.glob("*.toml")))
-SLOW_COUNTEREXAMPLES = ("me-fails-more--trials",)
-
-
-def replay_counterexample(name: str) -> dict[str, Any]:
-    """Replay one stored counterexample."""
-    with one_thread():
-        done = finds.replay(finds.read(COUNTEREXAMPLE_FOLDER / f"{name}.toml"))
-    sides = round_floats([done.measured.log_observed, done.measured.log_bound])
-    return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.reproduced)}
-
-
 # --- 6. purchases ---------------------------------------------------------------------------------------------------
 
 
@@ -603,7 +588,6 @@ COLUMNS = ("--label", "y", "--observed", "x0,x1", "--candidate", "c0=c0:1", "--c
 COMMANDS: dict[str, tuple[str, ...]] = {
     "bounds": ("bound", *PROBLEM, "--budget", "16000", "--json"),
     "bounds_gaps": ("bound", *GAPS, "--budget", "9000", "--kernel", "nonnegative", "--json"),
-    "bounds_study": ("bound", "study.toml", "--budget", "448", "--json"),
     "plan": ("plan", "--delta", "0.01", *PROBLEM, "--json"),
     "plan_gaps": ("plan", "--delta", "0.1", *GAPS, "--rows", "fresh", "--json"),
     "plan_study": ("plan", "study.toml", "--delta", "0.2", "--trials", "200", "--n-jobs", "1", "--quiet", "--json"),
@@ -612,9 +596,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "explore": ("explore", "table.csv", *COLUMNS, "--budget", "20%", "--preset", "paper", "--out", "e", "--json"),
     "explore_default": ("explore", "table.csv", *COLUMNS, "--budget", "60", "--out", "f", "--json"),
 }
-SLOW_COMMANDS = ("plan_study", "plan_pilot", "bounds_study", "study", "explore_default")
+SLOW_COMMANDS = ("plan_study", "plan_pilot", "study", "explore_default")
 #: Commands that evaluate bounds of a population, which depend on the earlier ones of the same process.
-OWN_PROCESS = ("plan_study", "bounds_study", "study")
+OWN_PROCESS = ("plan_study", "study")
 
 
 def record_output(name: str) -> list[float]:
@@ -662,7 +646,6 @@ def write_all() -> None:
         "budgets": record_budgets(),
         "solutions": record_solutions(),
         "verdicts": record_verdicts(),
-        "counterexamples": {name: replay_counterexample(name) for name in COUNTEREXAMPLES},
         "purchases": {f"table {seed}": record_purchase(seed) for seed in TABLES},
         "outputs": {name: record_output(name) for name in COMMANDS},
         "machine": describe_machine(),

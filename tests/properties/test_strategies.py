@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.strategy import smallest_budget
 from exml_sim.bandit.trial import read_trial
-from exml_sim.bandit.trial_batch import ArmState
+from exml_sim.bandit.trial_batch import ArmState, smallest_budget
 from exml_sim.money import ALIGNMENTS, Prices
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (

@@ -13,10 +13,9 @@ import numpy as np
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.parametric import BernoulliArm
-from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.bandit.trial_batch import TrialBatch
+from exml_sim.bandit.trial_batch import Strategy, TrialBatch, smallest_budget
 from exml_sim.money import ALIGNMENTS, Prices
-from exml_sim.testing.checks import first_finding
+from exml_sim.testing import first_finding
 from tests.bandit.losses import LossPool
 
 
@@ -137,20 +136,6 @@ def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, 
     return before
 
 
-def _half(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    if call == 1:
-        return money, options
-    return (money // 2 if isinstance(money, np.ndarray) else Fraction(money) / 2), options
-
-
-def _not_second(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-    return None if call == 2 else (money, options)
-
-
-def _other_rows(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    return money, {**options, "fresh": not options.get("fresh", False)}
-
-
 def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     extra = np.where(batch.active, 1, 0)
     batch.arms.pull(extra, False, lambda granted, due: None)
@@ -158,15 +143,15 @@ def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -
     return money, options
 
 
-def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable[[TrialBatch], None]:
-    """Keep another number of arms, or look at other rows."""
+def _keeping(change: Callable[[int], int]) -> Callable[[TrialBatch], None]:
+    """Keep another number of arms."""
 
     def before(batch: TrialBatch) -> None:
         keep = batch.keep_best
 
         def kept(number: int, **options: Any) -> IntArray:
             active = int(batch.active.sum(axis=1).min())
-            return keep(min(max(change(number, active), 1), active), **options)
+            return keep(min(max(change(number), 1), active), **options)
 
         batch.keep_best = kept  # type: ignore[method-assign]
 
@@ -174,17 +159,13 @@ def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable
 
 
 def _fresh_confused(batch: TrialBatch) -> None:
-    _buying(_other_rows)(batch)
-    keep = batch.keep_best
+    buy, keep = batch.buy, batch.keep_best
 
-    def kept(number: int, **options: Any) -> IntArray:
-        return keep(number, **{**options, "fresh": not options.get("fresh", False)})
+    def turn(options: dict[str, Any]) -> dict[str, Any]:
+        return {**options, "fresh": not options.get("fresh", False)}
 
-    batch.keep_best = kept  # type: ignore[method-assign]
-
-
-def _neighbour(batch: TrialBatch, selected: IntArray) -> IntArray:
-    return np.roll(selected, 1, axis=0)
+    batch.buy = lambda money, **options: buy(money, **turn(options))  # type: ignore[method-assign]
+    batch.keep_best = lambda number, **options: keep(number, **turn(options))  # type: ignore[method-assign]
 
 
 def _own_dice() -> Callable[[TrialBatch, IntArray], IntArray]:
@@ -199,40 +180,33 @@ def _own_dice() -> Callable[[TrialBatch, IntArray], IntArray]:
     return after
 
 
-def _last_lost(batch: TrialBatch, selected: IntArray) -> IntArray:
-    return np.where(selected == batch.n_arms - 1, 0, selected)
-
-
-def _beyond(batch: TrialBatch, selected: IntArray) -> IntArray:
-    return selected + 1
-
-
 def mutants(rule: Strategy) -> tuple[Mutant, ...]:
     """The rule with one error each."""
-    first = np.s_[:, 0]
 
     def favour(values: Any, wanted: Any) -> Any:
-        values = values.copy()
-        values[first] -= 0.05
-        return values
+        return values - 0.05 * (np.arange(values.shape[1]) == 0)
+
+    def spend_half(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> Any:
+        less = money // 2 if isinstance(money, np.ndarray) else Fraction(money) / 2
+        return (money if call == 1 else less), options
 
     befores: dict[str, Any] = {
         "takes the worst for the best": _scores(lambda values, wanted: -values),
         "favours the first arm": _scores(favour),
         "rounds the scores": _scores(lambda values, wanted: np.round(values, 1)),
         "looks at the scores once": _once,
-        "spends half of every later round": _buying(_half),
-        "leaves out the second round": _buying(_not_second),
+        "spends half of every later round": _buying(spend_half),
+        "leaves out the second round": _buying(lambda batch, call, *given: None if call == 2 else given),
         "takes a pull that nobody paid for": _buying(_unpaid),
         "confuses fresh rows with all rows": _fresh_confused,
-        "keeps one arm too few": _keeping(lambda number, active: number - 1),
-        "keeps one arm too many": _keeping(lambda number, active: number + 1 if number > 1 else 1),
+        "keeps one arm too few": _keeping(lambda number: number - 1),
+        "keeps one arm too many": _keeping(lambda number: number + 1 if number > 1 else 1),
     }
     afters: dict[str, Any] = {
-        "reports the neighbouring trial": _neighbour,
+        "reports the neighbouring trial": lambda batch, selected: np.roll(selected, 1, axis=0),
         "throws dice of its own": _own_dice(),
-        "never selects the last arm": _last_lost,
-        "counts arms from 1": _beyond,
+        "never selects the last arm": lambda batch, selected: np.where(selected == batch.n_arms - 1, 0, selected),
+        "counts arms from 1": lambda batch, selected: selected + 1,
     }
     return (
         *(Mutant(rule, error, before=before) for error, before in befores.items()),

@@ -32,6 +32,7 @@ BAD = [
     ({"gram": np.ones(2)}, "must be square"),
     ({"gram": np.ones((0, 0)), "y": []}, "at least one row"),
     ({"gram": [["a", "b"], ["c", "d"]]}, "the Gram matrix must be real numbers"),
+    ({"gram": np.array([[1, 1j], [-1j, 1]])}, "the Gram matrix must be real numbers"),
     ({"gram": np.array([[1.0, np.nan], [np.nan, 1.0]])}, "must be finite"),
     ({"gram": np.array([[1.0, np.inf], [np.inf, 1.0]])}, "must be finite"),
     ({"gram": np.array([[1.0, 0.5], [0.4, 1.0]])}, "must be symmetric; entries differ by up to 0.1"),

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim import kernels
-from exml_sim.rejection._border import LEAST, SHARE, count_changes
-from exml_sim.rejection._newton import directions, exact_direction, weights_of
+from exml_sim.rejection._newton import LEAST, SHARE, count_changes, directions, exact_direction, weights_of
 from exml_sim.rejection._triangle import CORNER_B, EDGE_AB, INSIDE, geometry
 
 N, SIGMA = 150, 7.0

@@ -16,7 +16,6 @@ from exml_sim.rejection._linalg import (
     exact_product,
     pad,
     padded,
-    solve_columns,
 )
 from exml_sim.rejection._triangle import CORNER_B, INSIDE, geometry, nearest, project, shape
 
@@ -59,17 +58,6 @@ def test_an_indefinite_matrix_is_turned_down(n: int) -> None:
         bad[row, row] = -1.0
         system = room(bad)
         assert not cholesky(system, pad(system, n))
-
-
-@pytest.mark.parametrize("count", [1, 5, 16, 17])
-def test_columns_are_solved_as_by_lapack(count: int) -> None:
-    wanted, more = matrix(24), np.random.default_rng(0).normal(size=(24, count))
-    system = np.zeros((24, 24 + count + SCRATCH))
-    system[:, :24] = wanted
-    assert cholesky(system, 24)
-    system[:, 24 : 24 + count] = more
-    solve_columns(system, 24, count)
-    np.testing.assert_allclose(np.triu(system[:, :24]).T @ system[:, 24 : 24 + count], more, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", SIZES)

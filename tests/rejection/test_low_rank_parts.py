@@ -13,9 +13,8 @@ from exml_sim._internal.compiled import compiled
 from exml_sim.rejection import (
     factorise,
 )
-from exml_sim.rejection._gaussian import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale
+from exml_sim.rejection._loops import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale, shuffle
 from exml_sim.rejection._lowrank import DualIterate, _Bouts
-from exml_sim.rejection._rows import shuffle
 from exml_sim.rejection._simd import WIDTH, load, power_of_two, store
 from exml_sim.rejection._triangle import geometry, project, shape
 

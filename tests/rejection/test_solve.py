@@ -39,15 +39,19 @@ def dual_value(case: Case, solution: Solution, penalty: tuple[float, float]) -> 
 
 
 def exact_norm(gram: np.ndarray, a: np.ndarray) -> float:
-    """Root of a' gram a in exact rational arithmetic."""
-    a = a.astype(float)
-    rows = np.flatnonzero(a)
-    left = [Fraction(float(x)) for x in a[rows]]
+    """Root of a' gram a in exact arithmetic: every float is a whole number of times 2^-1074."""
+    unit = 2**1074
+
+    def whole(values: np.ndarray) -> list[int]:
+        return [
+            above * (unit // below) for above, below in (x.as_integer_ratio() for x in values.astype(float).tolist())
+        ]
+
+    left = whole(a)
     square = sum(
-        (x * sum((Fraction(float(gram[i, j])) * z for j, z in zip(rows, left, strict=True)), Fraction(0)))
-        for i, x in zip(rows, left, strict=True)
+        x * sum(k * z for k, z in zip(whole(row), left, strict=True)) for x, row in zip(left, gram, strict=True)
     )
-    return float(max(square, Fraction(0))) ** 0.5
+    return float(Fraction(max(square, 0), unit**3)) ** 0.5
 
 
 def check_certificate(case: Case, solution: Solution, penalty: tuple[float, float]) -> None:
@@ -164,13 +168,6 @@ def test_mean_loss_with_unit_penalty_rejects_everything(theta: float, dim: int) 
     assert np.all(solution.g < 0)
 
 
-def test_sum_loss_with_unit_penalty_accepts_points() -> None:
-    rows = draw_rows(100, rng=1)
-    for theta in (0.2, 0.3, 0.4):
-        solution = solve(kernels.gram(rows.points), rows.y, theta, penalty=(1.0, 1.0))
-        assert 0.2 < np.mean(solution.g < 0) < 0.9
-
-
 @pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
 @settings(max_examples=60)
 @given(cases(), penalties(), st.integers(0, 1000))
@@ -278,15 +275,6 @@ def test_max_iter_gives_a_warning_and_an_honest_gap() -> None:
     assert full.lower_bound <= short.objective
 
 
-def test_ill_scaled_problems_reach_the_gap() -> None:
-    """Tiny penalties on nearly singular Gram matrices of 300 rows, where the Newton systems are worst."""
-    rows = draw_rows(100, rng=2)
-    for dim in (2, 3):
-        for c in (1e-3, 1e3):
-            solution = solve(kernels.gram(rows.points[:, :dim]), rows.y, 0.3, penalty=(c, c))
-            assert solution.gap <= 1e-8 * max(1.0, solution.objective)
-
-
 class TestBatch:
     rows = draw_rows(30, rng=4)
     gram = kernels.gram(rows.points)
@@ -330,16 +318,3 @@ class TestBatch:
         reach = [np.sqrt(np.einsum("ti,ij,tj->t", s, self.gram, s)) for s in (signed, share)]
         np.testing.assert_allclose(batch.risk, 1 - 0.25 * (reach[0] + reach[1]), atol=1e-14)
         assert np.all(batch.gap < 1e-13)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(20))
-def test_sweep_of_ball_problems(seed: int) -> None:
-    """Ten problems of 300 rows per seed, radii from 0.3 to 300, all to 1e-8."""
-    rng = np.random.default_rng(seed)
-    for _ in range(10):
-        rows = draw_rows(100, rng=rng)
-        K = kernels.gram(rows.points[:, : rng.integers(2, 4)])
-        radius = 10 ** rng.uniform(-0.5, 2.5)
-        solution = solve(K, rows.y, rng.uniform(0.02, 0.48), ball=radius)
-        assert solution.gap <= 1e-8

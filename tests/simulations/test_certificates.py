@@ -13,9 +13,16 @@ import pytest
 from scipy.special import ndtr
 
 from exml_sim.engine import Study, run
-from simulations import _certification as certification
-from simulations._certification import bound_cell, search_budget
-from simulations.certificates import Attempt, Certificate, certified_budget, certify, read_certificates, replay
+from exml_sim.engine.study import Cell
+from simulations import certificates as certification
+from simulations.certificates import (
+    ALPHA,
+    Certificate,
+    certify_cell,
+    read_certificates,
+    replay,
+    search_budget,
+)
 from simulations.panels import make_panels
 from tests.cli.test_main import call
 from tests.engine.studies import FEATURES
@@ -33,11 +40,26 @@ def true_rate(pulls: int, gap: float = GAP) -> float:
     return float(ndtr(-gap * math.sqrt(pulls / 2)))
 
 
+def only_cell(pool, strategy, budgets, **parts) -> tuple[Study, Cell]:
+    """Make a study of one cell."""
+    plugins = parts.pop("plugins", ())
+    study = Study.from_table({"pools": [pool], "strategies": [strategy], "budgets": budgets, **parts}, plugins)
+    (cell,) = study.cells()
+    return study, cell
+
+
+def certify(pool, strategy, budget, delta, alpha=ALPHA, *, max_trials=None, **parts) -> Certificate:
+    """Certify one budget of a strategy on a pool."""
+    return certify_cell(
+        *only_cell(pool, strategy, {"absolute": [budget]}, **parts), delta, alpha, max_trials=max_trials
+    )
+
+
 def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> None:
     """Eleven pulls fail in 5.03 % of the trials, twelve in 4.32 %."""
     assert 0.05 < true_rate(11, 0.7) < 0.0504
     assert true_rate(12, 0.7) < 0.0433
-    certificate = certified_budget(two_normals(0.7), "uniform_allocation", 0.05)
+    certificate = search_budget(*only_cell(two_normals(0.7), "uniform_allocation", {"per_arm": [1]}), 0.05)
     assert certificate.budget == 24
     assert not certify(two_normals(0.7), "uniform_allocation", 22, 0.05).attempts[0].certified
     assert math.fsum(attempt.level for attempt in certificate.attempts) <= 1e-9
@@ -51,9 +73,7 @@ def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> No
 
 def count_false(monkeypatch, number: int, trials: int, counts=None) -> int:
     """Attempt certificates of a probability that is just not small enough, each with a seed of its own."""
-    table = {"pools": [two_normals()], "strategies": ["uniform_allocation"], "budgets": {"absolute": [20]}}
-    study = Study.from_table(table)
-    only = certification._only(study, study.cells()[0])
+    only = certification._only(*only_cell(two_normals(), "uniform_allocation", {"absolute": [20]}))
     digests = iter(f"{seed:064x}" for seed in range(1, 10**6))
     monkeypatch.setattr(certification, "_digest", lambda only, budget: next(digests)[::-1])
     monkeypatch.setattr(certification, "_is_hopeless", lambda *given: False)
@@ -84,15 +104,6 @@ def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
     monkeypatch.setattr(certification, "_is_certified", fixed)
     monkeypatch.setattr(certification, "FIRST_ANALYSIS", 10)
     assert count_false(monkeypatch, 2000, 2000, draw) >= most
-
-
-def test_a_limit_is_above_the_true_probability() -> None:
-    study = Study.from_table(
-        {"pools": [two_normals()], "strategies": ["uniform_allocation"], "budgets": {"absolute": [20]}}
-    )
-    certificate = bound_cell(study, study.cells()[0], 20_000)
-    assert true_rate(10) < certificate.delta < 1.15 * true_rate(10)
-    assert replay(certificate) == []
 
 
 @pytest.fixture(scope="module")
@@ -153,20 +164,20 @@ def edit(certificate: Certificate, attempt: dict[str, object] | None, **changes:
     ("changes", "attempt", "message"),
     [
         ({"kind": "x"}, None, "not a certificate of exml-sim: kind must be 'exml-sim certificate 2', got 'x'"),
-        ({"delta": 2.0}, None, "delta must be strictly between 0 and 1, got 2.0"),
-        ({"alpha": "0"}, None, 'alpha must be a number with a point, got "0"'),
-        ({"specification": []}, None, "specification must be a table, got []"),
-        ({"attempts": []}, None, "attempts must be a list of at least one attempt"),
-        ({"attempts": [{}]}, None, "the field budget of attempt 1 is missing"),
-        ({"attempts": ["x"]}, None, 'the entry of attempt 1 must be a table, got "x"'),
-        ({"max_trials": 0}, None, "max_trials must be at least 1, got 0"),
-        ({"scope": "all"}, None, 'scope must be one of budget, limit, search, got "all"'),
-        ({"note": "mine"}, None, 'unknown field "note"; allowed are specification, delta'),
-        ({"version": 1}, None, "version must be text, got 1"),
-        ({}, {"note": 1}, 'unknown field "note" of attempt 1; allowed are budget, level'),
-        ({}, {"budget": "x"}, "budget of attempt 1: amount must be a finite number"),
-        ({}, {"trials": "x"}, 'trials of attempt 1 must be a whole number, got "x"'),
-        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold of attempt 1, got uncertain 0"),
+        ({"delta": 2.0}, None, "delta of certificate must be less than 1"),
+        ({"alpha": "0"}, None, "alpha of certificate must be a number"),
+        ({"specification": []}, None, "specification of certificate"),
+        ({"attempts": []}, None, "attempts of certificate"),
+        ({"attempts": [{}]}, None, "attempt needs budget"),
+        ({"attempts": ["x"]}, None, "an attempt must be a table"),
+        ({"max_trials": 0}, None, "max_trials of certificate must be at least 1"),
+        ({"scope": "all"}, None, "scope of certificate"),
+        ({"note": "mine"}, None, "unknown option of certificate 'note'"),
+        ({"version": 1}, None, "version of certificate must be a text"),
+        ({}, {"note": 1}, "unknown option of attempt 'note'"),
+        ({}, {"budget": "x"}, "amount must be a finite number"),
+        ({}, {"trials": "x"}, "trials of attempt must be a whole number"),
+        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold, got uncertain 0"),
         (
             {"specification": {"pools": [two_normals()], "strategies": ["best"], "budgets": {"absolute": [60]}}},
             None,
@@ -293,17 +304,6 @@ def test_too_few_trials_and_levels_are_one_line() -> None:
         certify(two_normals(), "uniform_allocation", 1000, 1e-6)
     with pytest.raises(ValueError, match="delta must be strictly between 0 and 1, got 2"):
         certify(two_normals(), "uniform_allocation", 1000, 2.0)
-    with pytest.raises(ValueError, match="about one score, got 2"):
-        certify(FEATURES["pools"][0], "uniform_allocation", 50, 0.1, scores=[{"ball": 0.3}, {"ball": 0.4}])
-
-
-def test_a_search_that_finds_nothing_says_what_was_tried() -> None:
-    attempt = Attempt("60", 1e-9, 64 * "0", 1000, 100, 3, False, 0.1)
-    sentence = Certificate({}, 0.05, 1e-9, (attempt,), "search", 1000).sentence
-    assert sentence == (
-        "No budget was certified for a failure probability of 0.05; "
-        "tried: 60 (100 failures in 1,000 trials, 3 of them uncertain)."
-    )
 
 
 STUDY = """
@@ -332,17 +332,12 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     code, text, _ = call(capsys, "verify", row["file"])
     assert code == 0
     assert row["sentence"] in text
-    code, text, _ = call(capsys, "plan", study, "--certify", "--out", out, "--quiet", "--trials", "200")
-    assert "so the budget can be below the simulated one; factors divide by it" in text
     certificate = Certificate.from_json(Path(row["file"]).read_text(encoding="utf-8"))
     edited = tmp_path / "edited.json"
     edited.write_text(replace(certificate, delta=0.01).to_json())
     code, text, _ = call(capsys, "verify", str(edited))
     assert code == 1
     assert "the certificate says" in text
-    code, text, _ = call(capsys, "bound", study, "--budget", "60", "--certify")
-    assert code == 0
-    assert "certified by simulation with confidence 1 - 1e-09" in text
 
 
 def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_path) -> None:
@@ -357,35 +352,15 @@ def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verify", "missing.json"], "missing.json cannot be read: No such file or directory"),
-        (["verify", "missing.json", "lemma-1-i"], "give claims or certificates, not both"),
-        (["verify", "--trust"], "go with a certificate"),
-        (["plan", "--out", "x"], "give --certify as well"),
-        (
-            ["plan", "--certify", "--K", "2", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"],
-            "runs trials on a pool",
-        ),
-        (
-            [
-                "bound",
-                "--certify",
-                "--K",
-                "2",
-                "--theta",
-                "0.1",
-                "--kappa-lambda",
-                "0.5",
-                "--gap",
-                "0.2",
-                "--budget",
-                "9",
-            ],
-            "runs trials on a pool",
-        ),
+        ("verify missing.json", "missing.json cannot be read: No such file or directory"),
+        ("verify missing.json lemma-1-i", "give claims or certificates, not both"),
+        ("verify --trust", "go with a certificate"),
+        ("plan --out x", "give --certify as well"),
+        ("plan --certify --K 2 --theta 0.1 --kappa-lambda 0.5 --gap 0.2", "--certify does not go with a plan"),
     ],
 )
 def test_bad_options_are_one_line(capsys, arguments, message) -> None:
-    code, _, error = call(capsys, *arguments)
+    code, _, error = call(capsys, *arguments.split())
     assert code == 2
     assert message in error
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.statistical import instances
 from tests.statistical.bounds import BOUNDS, Bound
 from tests.statistical.instances import Instance
-from theory import BoundProblem, constants, tighter
+from theory import BoundProblem, formulas, tighter
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ def pairwise(
 ) -> float:
     """Theorem 2 written out, exp(-rate n (gap - optimism c_d r / sqrt n)^2 / M^2), with parts that can be replaced."""
     n = budget // point.K
-    spread = float(constants.loss_range(point.theta, point.kappa_lambda)) if spread is None else spread
-    margin = point.gap - optimism * float(constants.dual_constant(point.theta)) * point.kappa_lambda / sqrt(n)
+    spread = float(formulas.loss_range(point.theta, point.kappa_lambda)) if spread is None else spread
+    margin = point.gap - optimism * float(formulas.dual_constant(point.theta)) * point.kappa_lambda / sqrt(n)
     return exp(-rate * n * (margin / spread) ** 2) if margin > 0 else float("nan")
 
 
@@ -110,7 +110,7 @@ def linear_gap(point: BoundProblem, budget: int) -> float:
     """The margin is not squared."""
     n = budget // point.K
     margin = point.gap - point.kappa_lambda / sqrt(n)
-    return exp(-n * margin / (2 * float(constants.loss_range(point.theta, point.kappa_lambda)) ** 2))
+    return exp(-n * margin / (2 * float(formulas.loss_range(point.theta, point.kappa_lambda)) ** 2))
 
 
 PAIR, CLEAR_PAIR, FAR_PAIR = (instances.opposed(n, 0.02) for n in (10_000, 40_000, 160_000))

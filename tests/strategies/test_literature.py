@@ -1,20 +1,21 @@
 """Strategies of the literature against plain loops over one trial, written from the formulas alone."""
 
 from dataclasses import replace
+from fractions import Fraction
 from math import ceil, exp, log, log2, pi, sqrt
 
 import numpy as np
 import pytest
 from scipy.special import betaln, xlogy
 
-from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim._internal.binomial import clopper_pearson
+from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
+from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name
 from exml_sim.strategies.fc2fb import SAMPLING
-from exml_sim.strategies.oracle_allocation import _divergence, find_shares, round_shares
-from tests.bandit.losses import coins
+from tests.bandit.losses import LossPool, coins
 from tests.strategies import reference
-from tests.strategies.test_against_reference import running_means
 
 BUDGET, TRIALS = 90, 60
 VARIANCES = [0.1, 0.2, 0.4, 0.05, 0.3, 0.2, 0.1]
@@ -141,6 +142,12 @@ CASES = {
         {"prior_risks": PRIORS, "prior_sd": 0.1},
         lambda mean, K: bayes_elimination(mean, K, 0.1, 0.5),
     ),
+    # With ties to the lowest index the subset is the first arms.
+    "random_subset": ({"arms": 5}, lambda mean, K: reference.fresh_halving(mean, 5, BUDGET)),
+    "random_subset, all rows": (
+        {"arms": 4, "sampling": "median_elimination"},
+        lambda mean, K: reference.median_elimination(mean, 4, BUDGET),
+    ),
 }
 
 
@@ -150,7 +157,7 @@ def test_selects_what_a_plain_loop_selects(case, means):
     options, loop = CASES[case]
     strategy = by_name(case.partition(",")[0], **options)
     pool = coins(means)
-    table = running_means(pool, TRIALS, BUDGET)
+    table = reference.running_means(pool, TRIALS, BUDGET)
     selected = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21).selected
     for trial in range(TRIALS):
         expected = loop(lambda arm, n, t=trial: table[t, arm, n], pool.n_arms)
@@ -206,7 +213,7 @@ def fc2fb(mean, K, error_rate, stages):
 
 def test_fixed_confidence_in_stages_selects_what_a_plain_loop_selects():
     pool = coins([0.75, 0.3, 0.6])
-    table = running_means(pool, TRIALS, STAGED_BUDGET)
+    table = reference.running_means(pool, TRIALS, STAGED_BUDGET)
     explored = pool.explore_many(by_name("fc2fb", ties="lowest"), STAGED_BUDGET, TRIALS, seed=21)
     # 600 is 25 times the cost of the first round: floor(log2(25)) stages.
     for trial in range(TRIALS):
@@ -221,52 +228,101 @@ def test_fixed_confidence_in_stages_selects_what_a_plain_loop_selects():
         assert (easy.pulls == parts.pulls).all()
 
 
-def rates(means, deviations, shares):
-    """The rate of every rival by minimisation over a grid."""
-    b = int(np.argmin(means))
-    x = np.linspace(1e-6, 1 - 1e-6, 20_001) if deviations is None else np.linspace(min(means), max(means), 20_001)
-
-    def d(arm):
-        if deviations is None:
-            return _divergence(x, np.full(x.shape, means[arm]))
-        return (x - means[arm]) ** 2 / (2 * deviations[arm] ** 2)
-
-    return [float((shares[b] * d(b) + shares[i] * d(i)).min()) for i in range(len(means)) if i != b]
-
-
-@pytest.mark.parametrize(
-    ("means", "deviations"),
-    [([0.3, 0.5, 0.4, 0.6], None), ([0.0, 0.5, 0.3], [1.0, 1.0, 1.0]), ([0.0, 0.5, 0.3], [0.5, 2.0, 1.0])],
-)
-def test_oracle_allocation_is_optimal(means, deviations):
-    shares = find_shares(means, deviations)
-    best = rates(means, deviations, shares)
-    assert max(best) == pytest.approx(min(best), rel=1e-4)
-    rng = np.random.default_rng(3)
-    for _ in range(200):
-        other = rng.dirichlet(np.ones(len(means))) * 0.2 + 0.8 * shares
-        assert min(rates(means, deviations, other)) <= min(best) * (1 + 1e-4)
-    assert round_shares(shares, 50).sum() == 50
+def square_root_cost(mean, costs, budget, confidence):
+    """Pull the active arm with the smallest sqrt(cost) pulls; drop arms that the leader beats; one trial."""
+    had, active = [8] * len(costs), list(range(len(costs)))
+    bar = log((len(costs) - 1) / (1 - confidence))
+    while True:
+        score = {arm: mean(arm, had[arm]) for arm in active}
+        leader = first_of(active, score.__getitem__)
+        active = [v for v in active if v == leader or log_evidence(score, had, leader, v) < bar]
+        if len(active) == 1:
+            return leader, had
+        arm = first_of(active, lambda arm: sqrt(costs[arm]) * had[arm])
+        left = budget - sum(n * cost for n, cost in zip(had, costs, strict=True))
+        pulls = min(ceil(had[arm] * 0.1), left // costs[arm])
+        if pulls == 0:
+            return leader, had
+        had[arm] += pulls
 
 
-def test_oracle_allocation_with_two_gaussian_arms_is_neyman():
-    assert find_shares([0.0, 1.0], [1.0, 3.0]) == pytest.approx([0.25, 0.75], rel=1e-6)
+def test_the_square_root_rule_buys_and_selects_what_a_plain_loop_does():
+    costs, means = [4, 1, 9, 1], [0.25, 0.6, 0.5, 0.45]
+    pool = LossPool([BoundedArm((0.0, 1.0), (1.0 - mean, mean), cost) for mean, cost in zip(means, costs, strict=True)])
+    table = reference.running_means(pool, TRIALS, STAGED_BUDGET)
+    explored = pool.explore_many(by_name("square_root_cost", ties="lowest"), STAGED_BUDGET, TRIALS, seed=21)
+    for trial in range(TRIALS):
+        selected, pulls = square_root_cost(lambda a, n, t=trial: table[t, a, n], costs, STAGED_BUDGET, 0.95)
+        assert explored.selected[trial, 0] == selected
+        assert explored.pulls[trial].tolist() == pulls
+    assert explored.confident.any()
+    assert not explored.confident.all()
 
 
-def test_oracle_allocation_in_trials_and_its_conditions():
-    pool = ParametricPool.bernoulli([0.7, 0.5, 0.45, 0.3])
-    pulls = pool.explore_many("oracle_allocation", 100, 3).pulls
-    assert pulls.sum(axis=1).tolist() == [100] * 3
-    assert (pulls[:, 0] > pulls[:, 3]).all()
-    gaussian = ParametricPool([GaussianArm(1.0, 1.0), GaussianArm(0.0, 3.0)])
-    assert gaussian.explore_many("oracle_allocation", 100, 2).pulls[0].tolist() == [25, 75]
-    for bad, message in (
-        (ParametricPool.bernoulli([0.5, 0.5]), "unique best arm"),
-        (ParametricPool([BernoulliArm(0.5), GaussianArm(0.1)]), "Bernoulli arms and for Gaussian arms only"),
-        (ParametricPool.bernoulli([0.5, 0.4], [1, 2]), "needs equal costs"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            bad.explore("oracle_allocation", 40)
+def sh_ada_var(pull, K, budget, error_rate):
+    """Halve by the means of a round; pulls go to the largest upper limit of the variance over pulls, one trial."""
+    T, active, bar = ceil(log2(K)), list(range(K)), log(1 / error_rate)
+    for _ in range(T):
+        own = {arm: [] for arm in active}
+        for _ in range(budget // T):
+            few = [arm for arm in active if len(own[arm]) <= 4 * bar + 1]
+            if few:
+                arm = first_of(few, lambda arm, own=own: len(own[arm]))
+            else:
+                size = {arm: len(own[arm]) for arm in active}
+                upper = {arm: np.var(own[arm], ddof=1) / (1 - 2 * sqrt(bar / (size[arm] - 1))) for arm in active}
+                arm = first_of(active, lambda arm, upper=upper, size=size: -upper[arm] / size[arm])
+            own[arm].append(pull(arm))
+        active = reference.ranked(active, {arm: np.mean(own[arm]) for arm in active})[: ceil(len(active) / 2)]
+    return active
+
+
+@pytest.mark.parametrize("error_rate", [0.05, 0.5])
+def test_halving_with_unknown_variances_selects_what_a_plain_loop_selects(error_rate):
+    pool = LossPool(
+        [GaussianArm(mean, sd) for mean, sd in ((0.1, 2.0), (0.0, 0.3), (0.3, 1.0), (0.2, 0.5), (0.2, 4.0))]
+    )
+    longest = 400
+    table = reference.running_means(pool, TRIALS, longest)
+    sums = np.nan_to_num(table) * np.arange(longest + 1)
+    explored = pool.explore_many(by_name("shadavar", error_rate=error_rate, ties="lowest"), longest, TRIALS, seed=21)
+    for trial in range(TRIALS):
+        streams = [iter(np.diff(line)) for line in sums[trial]]
+        expected = sh_ada_var(lambda arm, streams=streams: next(streams[arm]), 5, longest, error_rate)
+        assert explored.selected[trial].tolist() == expected
+    # Once the variances are known to be unequal, the arms with the larger ones get the pulls.
+    assert explored.pulls[:, 4].mean() > 2 * explored.pulls[:, 1].mean()
+    parts = pool.explore_many(by_name("shadavar", error_rate=error_rate, ties="lowest"), longest, 9, seed=21, block=4)
+    assert (parts.pulls == explored.pulls[:9]).all()
+
+
+def test_the_upper_limit_of_the_variance_holds_as_often_as_it_says():
+    """For Gaussian pulls, at the smallest number of them that has a limit; false-alarm probability 1e-7."""
+    bar, trials = log(1 / 0.05), 4000
+    n = int(4 * bar) + 2
+    variances = np.random.default_rng(8).normal(size=(trials, n)).var(axis=1, ddof=1)
+    below = int((variances / (1 - 2 * sqrt(bar / (n - 1))) < 1.0).sum())
+    assert clopper_pearson(below, trials, 1 - 1e-7)[0] <= 0.05
+
+
+def test_a_random_subset_needs_less_than_one_pull_per_arm():
+    """Subsets are uniform, other arms get nothing, and the exact distribution agrees; false-alarm probability 1e-7."""
+    pool = ParametricPool.bernoulli([0.8, 0.3, 0.4, 0.5, 0.3])
+    # Two rounds of 4 pulls are enough for 4 arms, not for 5 in three rounds.
+    explored = pool.explore_many(by_name("random_subset"), 8, 4000, seed=3)
+    assert ((explored.pulls > 0).sum(axis=1) == 4).all()
+    for arm in range(5):
+        low, high = clopper_pearson(int((explored.pulls[:, arm] > 0).sum()), 4000, 1 - 1e-8)
+        assert low <= 0.8 <= high
+    exact = enumerate_distribution(pool, by_name("random_subset"), Fraction(8), 10**6).selected
+    for arm in range(5):
+        low, high = clopper_pearson(int((explored.selected == arm).sum()), 4000, 1 - 1e-8)
+        assert low <= exact[arm] <= high
+    uniform = pool.explore_many(by_name("random_subset", sampling="uniform_allocation"), 3, 50)
+    assert (uniform.pulls.sum(axis=1) == 3).all()
+    assert (uniform.pulls <= 1).all()
+    with pytest.raises(ValueError, match="for the first round of RandomSubset; the smallest budget that works"):
+        pool.explore(by_name("random_subset", arms=4), 7)
 
 
 @pytest.mark.parametrize(
@@ -279,6 +335,9 @@ def test_oracle_allocation_in_trials_and_its_conditions():
         ("continuous_rejects", {"criterion": "c"}, "unknown criterion 'c'"),
         ("fc2fb", {"sampling": "ocba"}, "unknown sampling 'ocba'"),
         ("fc2fb", {"error_rate": 1.0}, "error_rate must be between 0 and 1, both excluded, got 1.0"),
+        ("random_subset", {"sampling": "ocba"}, "unknown sampling 'ocba'"),
+        ("random_subset", {"arms": 0}, "arms must be"),
+        ("shadavar", {"error_rate": 0.0}, "error_rate must be between 0 and 1, both excluded, got 0.0"),
     ],
 )
 def test_bad_options(name, options, message):

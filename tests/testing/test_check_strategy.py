@@ -12,9 +12,8 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation, by_name
 from exml_sim.strategies.median_elimination import halving_rounds
-from exml_sim.testing import CheckError, check_strategy, examine
+from exml_sim.testing import CheckError, check_strategy, examine, first_finding
 from exml_sim.testing._properties import PoolBench, money
-from exml_sim.testing.checks import first_finding
 from tests.quality.strategy_mutants import planted_rule
 from tests.statistical.wrong_strategies import (
     MEDIAN,
@@ -165,7 +164,10 @@ def test_a_wrong_schedule_is_found_without_a_reference() -> None:
     assert "over at costs" not in str(examine(StopsEarly()))
 
 
-@pytest.mark.parametrize("name", ["doubling_rejects", "fc2fb", "ocba", "eb_tc_epsilon", "value_of_information_commit"])
+OURS = ("doubling_rejects", "fc2fb", "ocba", "eb_tc_epsilon", "random_subset", "square_root_cost")
+
+
+@pytest.mark.parametrize("name", [*OURS, "value_of_information_commit"])
 def test_money_of_our_strategies(name: str) -> None:
     assert list(money(PoolBench(by_name(name), None, 0, ALARM))) == []
 

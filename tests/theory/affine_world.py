@@ -109,16 +109,6 @@ def exact_uniform(world: World, n: int, population: np.ndarray | None = None) ->
     return float(weights[loses(world.scores(counts / n), rivals)].sum())
 
 
-def exact_independent_pair(world: World, n: int) -> float:
-    """P[V_1 <= V_0] when arms 0 and 1 are scored on independent rows."""
-    counts = compositions(n, len(world.probabilities))
-    weights = multinomial(counts, world.probabilities)
-    scores = world.scores(counts / n)
-    order = np.argsort(scores[:, 1])
-    cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return float(np.sum(weights * cumulative[np.searchsorted(scores[order, 1], scores[:, 0] + TIE, side="right")]))
-
-
 def exact_median(world: World, budget: int, *, fresh: bool) -> float:
     """P[the selected arm has a positive gap] for median elimination, ties broken against the best."""
     arms, rounds = world.arms, int(np.ceil(np.log2(world.arms)))

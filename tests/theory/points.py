@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from theory import constants
+from theory import formulas
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ def points(draw: st.DrawFn, *, launched: bool = True, smallest_r: float = 0.01) 
     """
     theta = draw(st.floats(0.005, 0.495))
     r = 10 ** draw(st.floats(math.log10(smallest_r), 1.2))
-    ceiling = float(constants.gap_ceiling(theta, r))
+    ceiling = float(formulas.gap_ceiling(theta, r))
     gap = ceiling * 10 ** draw(st.floats(-2.5, 0.0))
     K = draw(st.integers(2, 64))
     if launched:
-        launch = 16 * (float(constants.rademacher_constant(theta)) * r / gap) ** 2
+        launch = 16 * (float(formulas.rademacher_constant(theta)) * r / gap) ** 2
         return BoundProblem(int(launch * 10 ** draw(st.floats(0, 3))) + 1, K, gap, theta, r)
     return BoundProblem(int(10 ** draw(st.floats(0, 7))), K, gap, theta, r)

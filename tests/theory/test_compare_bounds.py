@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import theory
 from tests.theory.points import BoundProblem, points
-from theory import constants, corrected, paper, tighter
+from theory import corrected, formulas, paper, tighter
 
 
 @given(
@@ -23,7 +23,7 @@ from theory import constants, corrected, paper, tighter
 def test_order(p: BoundProblem, strategy: str, rows: str, seed: int) -> None:
     K = min(p.K, 9)
     budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length())
-    gaps = np.random.default_rng(seed).uniform(p.gap, float(constants.gap_ceiling(p.theta, p.r)), K - 1)
+    gaps = np.random.default_rng(seed).uniform(p.gap, float(formulas.gap_ceiling(p.theta, p.r)), K - 1)
     gaps[-1] = p.gap
     values = theory.compare_bounds(
         budget, K, None, p.theta, p.r, gaps=gaps, strategy=strategy, rows=rows,
@@ -41,7 +41,7 @@ def test_order(p: BoundProblem, strategy: str, rows: str, seed: int) -> None:
     logs = [float(value.log_value) for value in values]
     for higher, lower in itertools.pairwise(logs[1:]):
         assert lower <= higher + 1e-9 * max(1.0, abs(higher))
-    covered = constants.loss_range(p.theta, p.r) <= 3 and (strategy == "uniform" or K in (2, 4, 8))
+    covered = formulas.loss_range(p.theta, p.r) <= 3 and (strategy == "uniform" or K in (2, 4, 8))
     if covered:
         assert logs[1] <= logs[0] + 1e-9 * max(1.0, abs(logs[0]))
     assert (values[0].note == "") == covered
@@ -107,17 +107,3 @@ def test_arrays() -> None:
     assert values[0].vacuous.tolist() == [True, True]
     assert values[-1].vacuous.tolist() == [True, False]
     assert np.isnan(values[0].value[0])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"strategy": "luck", "gap": 0.2}, "strategy must be"),
-        ({"gap": None}, "either gap"),
-        ({"gap": 0.2, "gaps": [0.2] * 7}, "either gap"),
-        ({"gap": None, "gaps": [0.0] * 7}, "at least one of them positive"),
-    ],
-)
-def test_bad_input(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        theory.compare_bounds(B=10**4, K=8, theta=0.1, kappa_lambda=0.5, **arguments)

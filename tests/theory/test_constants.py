@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theory import AssumptionError, constants
+from theory import AssumptionError, formulas, paper
 
 THETAS = st.floats(0.005, 0.495)
 RADII = st.floats(0.01, 12.0)
@@ -29,10 +29,9 @@ def box(r: float, points: int = 401) -> tuple[np.ndarray, np.ndarray]:
 def test_range_of_the_loss_on_a_grid(theta: float, r: float) -> None:
     values = loss(*box(r), theta)
     slope = max(1.0, theta / (1 - 2 * theta)) * 2 * r / 400
-    assert constants.loss_sup(theta, r) == pytest.approx(values.max(), rel=1e-12)
-    assert values.min() - slope - 1e-12 <= constants.loss_inf(theta, r) <= values.min() + 1e-12
-    spread = constants.loss_sup(theta, r) - constants.loss_inf(theta, r)
-    assert constants.loss_range(theta, r) == pytest.approx(spread, rel=1e-12)
+    assert 1 + formulas.loss_rise(theta, r, r) == pytest.approx(values.max(), rel=1e-12)
+    assert values.min() - slope - 1e-12 <= 1 - formulas.loss_fall(theta, r, r) <= values.min() + 1e-12
+    assert formulas.loss_range(theta, r) == formulas.loss_rise(theta, r, r) + formulas.loss_fall(theta, r, r)
 
 
 @given(THETAS, RADII, RADII)
@@ -41,7 +40,7 @@ def test_range_on_a_rectangle(theta: float, r_h: float, r_g: float) -> None:
     values = loss(t, s, theta)
     result = values.max() - values.min()
     slope = (r_h + r_g * max(1.0, 2 * theta / (1 - 2 * theta))) / 400
-    assert result - 1e-12 <= constants.loss_range(theta, r_h, r_g) <= result + slope + 1e-12
+    assert result - 1e-12 <= formulas.loss_range(theta, r_h, r_g) <= result + slope + 1e-12
 
 
 @given(THETAS, RADII, st.floats(0, 1))
@@ -50,30 +49,30 @@ def test_gap_ceiling_on_a_disc(theta: float, r: float, fraction: float) -> None:
     t, s = box(r)
     inside = t**2 + s**2 <= radius**2
     lowest = loss(t, s, theta)[inside].min()
-    ceiling = constants.gap_ceiling(theta, r, fraction)
+    ceiling = formulas.gap_ceiling(theta, r, fraction)
     step = max(1.0, theta / (1 - 2 * theta)) * 6 * r / 400
     assert 1 - lowest - 1e-9 <= ceiling <= 1 - lowest + step
-    assert ceiling <= constants.gap_ceiling(theta, r) + 1e-12
+    assert ceiling <= formulas.gap_ceiling(theta, r) + 1e-12
 
 
 def test_gap_ceiling_in_closed_form() -> None:
-    assert constants.gap_ceiling(0.1, 0.5) == pytest.approx(0.5, rel=1e-14)
-    assert constants.gap_ceiling(0.1, 0.5, 0.5) == pytest.approx(0.5 / np.sqrt(2), rel=1e-14)
-    assert constants.gap_ceiling(0.2, 100.0) == 1.0
+    assert formulas.gap_ceiling(0.1, 0.5) == pytest.approx(0.5, rel=1e-14)
+    assert formulas.gap_ceiling(0.1, 0.5, 0.5) == pytest.approx(0.5 / np.sqrt(2), rel=1e-14)
+    assert formulas.gap_ceiling(0.2, 100.0) == 1.0
 
 
 def test_gap_ceiling_is_reached() -> None:
     # One atom with feature 1 and label +1 has risk 1 - r; an arm with feature 0 has risk 1.
     theta, r = 0.1, 0.7
     grid = loss(*box(r, 2001), theta)
-    assert 1 - grid.min() == pytest.approx(constants.gap_ceiling(theta, r), abs=1e-12)
+    assert 1 - grid.min() == pytest.approx(formulas.gap_ceiling(theta, r), abs=1e-12)
 
 
 @given(THETAS)
 def test_order_of_the_constants(theta: float) -> None:
-    c = constants.rademacher_constant(theta)
-    c_star = constants.tight_rademacher_constant(theta)
-    c_dual = constants.dual_constant(theta)
+    c = formulas.rademacher_constant(theta)
+    c_star = formulas.tight_rademacher_constant(theta)
+    c_dual = formulas.dual_constant(theta)
     assert 1 <= c_dual <= c_star + 1e-12
     assert c_star <= c + 1e-12
     assert c == pytest.approx((2 - 2 * theta) / (1 - 2 * theta) / 2)
@@ -84,8 +83,8 @@ def test_dual_constant_is_the_maximum_over_mixtures(theta: float) -> None:
     b = theta / (1 - 2 * theta)
     q = np.linspace(0, 1, 20001)
     mixtures = np.sqrt(q) / 2 + np.sqrt(q / 4 + (1 - q) * b**2)
-    assert constants.dual_constant(theta) == pytest.approx(mixtures.max(), rel=1e-6)
-    assert constants.dual_constant(theta) >= mixtures.max() - 1e-12
+    assert formulas.dual_constant(theta) == pytest.approx(mixtures.max(), rel=1e-6)
+    assert formulas.dual_constant(theta) >= mixtures.max() - 1e-12
 
 
 @pytest.mark.parametrize("theta", [0.1, 0.2, 0.25, 0.3, 0.4])
@@ -103,19 +102,19 @@ def test_tight_rademacher_constant_by_enumeration(theta: float) -> None:
         complexity = (losses @ signs.T / n).max(axis=0).mean()
         ratio = complexity * np.sqrt(n) / r
         largest = max(largest, ratio)
-        assert ratio <= constants.tight_rademacher_constant(theta) + 1e-9
+        assert ratio <= formulas.tight_rademacher_constant(theta) + 1e-9
     if theta <= 0.25:
         # A constant 10 % smaller would be refuted by one row: there the complexity is M / 2 = r.
         r = 1 - 2 * theta
         one_row = (loss(*box(r, 11), theta).max() - loss(*box(r, 11), theta).min()) / 2
-        assert one_row / r > 0.9 * constants.tight_rademacher_constant(theta)
+        assert one_row / r > 0.9 * formulas.tight_rademacher_constant(theta)
 
 
 @given(THETAS, RADII)
 def test_replacement_range(theta: float, r: float) -> None:
-    full = constants.replacement_range(theta, r)
-    reduced = constants.replacement_range(theta, r, kernel="nonnegative")
-    assert full == constants.loss_range(theta, r)
+    full = formulas.replacement_range(theta, r)
+    reduced = formulas.replacement_range(theta, r, kernel="nonnegative")
+    assert full == formulas.loss_range(theta, r)
     assert 0 < reduced <= full
 
 
@@ -135,63 +134,28 @@ def test_nonnegative_kernel_moves_the_loss_less(theta: float, r: float) -> None:
         return loss(y * np.sum(w_h * x, axis=1), np.sum(w_g * x, axis=1), theta)
 
     change = np.max(np.abs(losses(first, y1) - losses(second, y2)))
-    limit = constants.replacement_range(theta, r, kernel="nonnegative")
+    limit = formulas.replacement_range(theta, r, kernel="nonnegative")
     assert change <= limit + 1e-12
     # For r <= 1 - 2 theta the range is attained, so that a smaller one would be wrong.
     if r <= 1 - 2 * theta:
         assert change >= 0.98 * limit
 
 
-@pytest.mark.parametrize("K", [*range(2, 200), 255, 256, 257, 1023, 1024, 1025, 4095, 4096])
-def test_halving_leaves_one_arm_and_keeps_the_budget(K: int) -> None:
-    for B in (1, K, 7 * K, 1000 * K + 3):
-        schedule = constants.halving_schedule(B, K)
-        assert schedule.active[0] == K
-        assert schedule.kept[-1] == 1
-        assert np.all(schedule.active > 1)
-        assert np.all(schedule.kept[:-1] == schedule.active[1:])
-        assert len(schedule.active) == int(np.ceil(np.log2(K)))
-        assert schedule.spent <= B
-        assert np.all(np.diff(schedule.pulls) >= 0)
-        assert np.all(schedule.accumulated == np.cumsum(schedule.pulls))
-
-
-@pytest.mark.parametrize("power", range(1, 10))
-def test_rows_of_the_selected_arm_for_powers_of_two(power: int) -> None:
-    # A.5 claims (2^{T+1} - 1) n_1; counting gives (K - 1) n_1.
-    K = 2**power
-    schedule = constants.halving_schedule(12 * K * power, K)
-    assert schedule.accumulated[-1] == (K - 1) * 12
-    assert schedule.accumulated[-1] != (2 ** (power + 1) - 1) * 12
-
-
-def test_schedules_of_different_lengths_broadcast() -> None:
-    schedule = constants.halving_schedule(1000, [2, 5, 8])
-    for column, K in enumerate([2, 5, 8]):
-        alone = constants.halving_schedule(1000, K)
-        rounds = len(alone.active)
-        assert np.array_equal(schedule.pulls[:rounds, column], alone.pulls)
-        assert np.all(schedule.active[rounds:, column] == 1)
-        assert np.all(schedule.pulls[rounds:, column] == 0)
-
-
 @pytest.mark.parametrize("theta", [-0.1, 0.0, 0.5, 0.75])
 def test_theta_outside_its_interval_is_named(theta: float) -> None:
     with pytest.raises(AssumptionError, match="theta"):
-        constants.rademacher_constant(theta)
+        paper.lemma_3(100, theta, 1.0, 0.05)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: constants.loss_range(0.1, -1), "kappa_lambda must not be negative, got -1"),
-        (lambda: constants.loss_range(float("nan"), 1), "theta must be finite"),
-        (lambda: constants.loss_range("many", 1), "theta must be a real number"),
-        (lambda: constants.gap_ceiling(0.1, 1, 1.5), "positive_fraction must lie in"),
-        (lambda: constants.halving_schedule(10, 1), "K must be at least 2, got 1"),
-        (lambda: constants.halving_schedule(10.5, 2), "B must be a whole number, got 10.5"),
-        (lambda: constants.halving_schedule(-1, 2), "B must be at least 0, got -1"),
-        (lambda: constants.replacement_range(0.1, 1, kernel="odd"), "kernel must be"),
+        (lambda: paper.lemma_3(100, 0.1, -1, 0.05), "kappa_lambda must not be negative, got -1"),
+        (lambda: paper.lemma_3(100, float("nan"), 1, 0.05), "theta must be finite"),
+        (lambda: paper.lemma_3(100, "many", 1, 0.05), "theta must be a real number"),
+        (lambda: formulas.halving_schedule(10, 1), "K must be at least 2, got 1"),
+        (lambda: formulas.halving_schedule(10.5, 2), "B must be a whole number, got 10.5"),
+        (lambda: formulas.halving_schedule(-1, 2), "B must be at least 0, got -1"),
     ],
 )
 def test_bad_input(call: object, message: str) -> None:
@@ -202,9 +166,9 @@ def test_bad_input(call: object, message: str) -> None:
 def test_the_constants_explode_as_theta_approaches_one_half() -> None:
     thetas = 0.5 - np.logspace(-1, -8, 8)
     for constant in (
-        constants.rademacher_constant,
-        constants.tight_rademacher_constant,
-        constants.dual_constant,
+        formulas.rademacher_constant,
+        formulas.tight_rademacher_constant,
+        formulas.dual_constant,
     ):
         values = np.asarray(constant(thetas))
         assert np.all(np.diff(values) > 0)
@@ -212,10 +176,10 @@ def test_the_constants_explode_as_theta_approaches_one_half() -> None:
 
 
 def test_the_range_vanishes_with_the_radius() -> None:
-    assert constants.loss_range(0.2, 0.0) == 0.0
-    assert constants.loss_range(0.2, 1e-9) == pytest.approx(2e-9)
+    assert formulas.loss_range(0.2, 0.0) == 0.0
+    assert formulas.loss_range(0.2, 1e-9) == pytest.approx(2e-9)
 
 
 def test_a_miss_by_nothing_is_not_negative() -> None:
-    with pytest.raises(AssumptionError, match=r"theta < 1/2; missed by 0 at theta=0.5"):
-        constants.loss_sup(0.5, 1.0)
+    with pytest.raises(AssumptionError, match=r"theta < 1/2; missed by 0 at m=1, theta=0.5"):
+        paper.lemma_3(1, 0.5, 1.0, 0.05)

@@ -15,7 +15,7 @@ from tests.theory.affine_world import (
     random_world,
 )
 from tests.theory.points import BoundProblem, points
-from theory import AssumptionError, constants, corrected, paper
+from theory import AssumptionError, corrected, formulas, paper
 from theory.claims import get
 
 mpmath.mp.dps = 40
@@ -80,7 +80,7 @@ def test_median_elimination_round_by_round(row: tuple[int, int, float, float, fl
 
 @given(points())
 def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: BoundProblem) -> None:
-    assume(constants.loss_range(p.theta, p.r) <= 3)
+    assume(formulas.loss_range(p.theta, p.r) <= 3)
     printed = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
     assert corrected.delta_fail_uniform(p.budget, *p.rest, log=True) <= printed - np.log(2) + 1e-9
     assert corrected.lemma_4(p.n, *p.rest[1:]) <= paper.lemma_4(p.n, *p.rest[1:])
@@ -88,7 +88,7 @@ def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: Bo
 
 @given(points(smallest_r=1.5))
 def test_the_print_claims_more_than_can_be_proved_beyond(p: BoundProblem) -> None:
-    assume(constants.loss_range(p.theta, p.r) > 3)
+    assume(formulas.loss_range(p.theta, p.r) > 3)
     printed = paper.lemma_4(p.n, *p.rest[1:], log=True)
     ours = corrected.lemma_4(p.n, *p.rest[1:], log=True)
     # The exponents' quotient is M^2 / 9 > 1: beyond some n the printed bound is below ours.
@@ -99,26 +99,9 @@ def test_the_print_claims_more_than_can_be_proved_beyond(p: BoundProblem) -> Non
 def test_regret_against_the_print(p: BoundProblem) -> None:
     printed = paper.exploratory_regret_uniform(p.budget, *p.rest, 0.05)
     ours = corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05)
-    if constants.loss_range(p.theta, p.r) <= 1:
+    if formulas.loss_range(p.theta, p.r) <= 1:
         assert ours <= printed
     assert corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05, best_count=1) == ours
-
-
-@pytest.mark.parametrize("K", range(2, 40))
-def test_every_number_of_arms_has_a_bound(K: int) -> None:
-    n_1 = 10_000
-    budget = n_1 * K * (K - 1).bit_length()
-    fresh = corrected.delta_fail_median(budget, K, 0.3, 0.1, 0.5, rows="fresh", log=True)
-    reused = corrected.delta_fail_median(budget, K, 0.3, 0.1, 0.5, log=True)
-    first = np.log(2 * (K - 1) / ((K + 1) // 2)) + float(log_tail(n_1, 0.3, 0.1, 0.5))
-    assert first - 1e-9 <= fresh <= first + 0.7
-    assert first - 1e-9 <= reused <= first + 0.7
-
-
-def test_counted_rows_of_the_selected_arm() -> None:
-    assert corrected.selected_rows(24 * 100, 8) == 7 * 100
-    assert corrected.selected_rows(24 * 100, 8, rows="fresh") == 4 * 100
-    assert corrected.selected_rows(2 * 100, 2) == 100 < paper.total_pulls_median(200, 2)
 
 
 def test_ties() -> None:
@@ -127,7 +110,7 @@ def test_ties() -> None:
         delta_fail_uniform * 5 / 7
     )
     # With seven of eight arms best, a round that keeps two or more cannot lose them all.
-    schedule = constants.halving_schedule(48000, 8)
+    schedule = formulas.halving_schedule(48000, 8)
     last = corrected.lemma_4(int(schedule.pulls[-1]), 0.2, 0.1, 0.5)
     many = corrected.delta_fail_median(48000, 8, 0.2, 0.1, 0.5, best_count=7, rows="fresh")
     assert many == pytest.approx(last)
@@ -147,8 +130,8 @@ def test_risks_and_terms() -> None:
     by_hand = 2 * c * 0.5 / np.sqrt(m) + root(3, m) + big * root(3, m) + 2 * c * 0.5 / np.sqrt(n) + 2 * big * root(6, n)
     assert corrected.excess_risk_uniform(8 * n, 8, 0.5, 0.1, 0.5, m, delta) == pytest.approx(by_hand)
     assert corrected.term_d(m, 0.1, 2.0, delta) == pytest.approx(float(range_of_loss(0.1, 2.0)) * root(1, m))
-    assert corrected.term_a(m, 0.1, 2.0, delta) == paper.term_a(m, 0.1, 2.0, delta)
-    assert corrected.term_a(m, 0.1, 2.0, delta, arms=4) == paper.term_a(m, 0.1, 2.0, delta / 4)
+    assert corrected.term_a(m, 0.1, 2.0, delta) == paper.lemma_3(m, 0.1, 2.0, delta)
+    assert corrected.term_a(m, 0.1, 2.0, delta, arms=4) == paper.lemma_3(m, 0.1, 2.0, delta / 4)
     supervised = 2 * c * 0.5 / np.sqrt(m) + (1 + big) * root(2, m)
     assert corrected.excess_risk_supervised(m, 0.1, 0.5, delta) == pytest.approx(supervised)
     median = corrected.excess_risk_median(24 * 1000, 8, 0.5, 0.1, 0.5, m, delta)
@@ -164,26 +147,18 @@ def test_risks_and_terms() -> None:
 def test_with_ties_lemma_3_is_needed_for_all_arms(best: int) -> None:
     """S* depends on the training set, so that a union over S* alone proves nothing: K, not |S*|."""
     m, K, theta, r, delta = 8000, 8, 0.1, 0.5, 0.06
-    spread = float(range_of_loss(theta, r))
-    rows = np.sqrt(np.log(3 * K / delta) / (2 * m)) + spread * np.sqrt(np.log(3 / delta) / (2 * m))
-    uniform = corrected.excess_risk_uniform.terms(8000, K, 0.5, theta, r, m, delta, best_count=best)
-    median = corrected.excess_risk_median.terms(24000, K, 0.5, theta, r, m, delta, best_count=best)
-    assert uniform.deviation_rows == pytest.approx(rows)
-    assert median.deviation_rows == pytest.approx(rows)
-    alone = corrected.excess_risk_uniform.terms(8000, K, 0.5, theta, r, m, delta)
-    assert alone.deviation_rows == pytest.approx((1 + spread) * np.sqrt(np.log(3 / delta) / (2 * m)))
-
-
-def test_order_claim_of_theorem_1_repaired() -> None:
-    point = (8 * 10**4, 8, 0.5, 0.1, 0.5)
-    assert corrected.delta_fail_uniform(*point) <= corrected.delta_fail_uniform_simplified(*point)
-    # E13: the printed order exp(-n) is off by e^{986} already at n = 1000 and a gap of 1.
-    n = 1000
-    assert -n * 1.0 / 72 + n > 986
+    more = np.sqrt(np.log(3 * K / delta) / (2 * m)) - np.sqrt(np.log(3 / delta) / (2 * m))
+    point = (8 * 7000, K, 0.5, theta, r)
+    tied = corrected.excess_risk_uniform(*point, m, delta, best_count=best)
+    regret = corrected.exploratory_regret_uniform(*point, delta / 3, best_count=best)
+    alone = corrected.excess_risk_uniform(*point, m, delta)
+    assert tied - regret == pytest.approx(alone - corrected.exploratory_regret_uniform(*point, delta / 3) + more)
+    median = corrected.excess_risk_median(24 * 1000, *point[1:], m, delta, best_count=best)
+    regret_median = corrected.exploratory_regret_median(24 * 1000, *point[1:], delta / 3, best_count=best)
+    assert median - regret_median == pytest.approx(tied - regret)
 
 
 def test_conditions() -> None:
-    assert corrected.kappa_of(4.0) == 2.0
     # K = 5: the printed first round has more rows than Algorithm 1 buys.
     launch = 16 * (1.125 * 0.5 / 0.2) ** 2
     budget = int(np.ceil((int(launch) + 1) * 5 * np.log2(5)))
@@ -249,7 +224,7 @@ def test_exact_regrets_stay_below() -> None:
         gap = world.gaps()[0]
         if gap < 1e-6:
             continue
-        n = int(16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2)) + 1
+        n = int(16 * (formulas.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2)) + 1
         if n > (1000 if atoms == 2 else 120):
             continue
         counts = compositions(n, atoms)

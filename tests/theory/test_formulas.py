@@ -1,4 +1,4 @@
-"""Formulas agree between floats, fractions and balls; the report's constants are those of the formulas."""
+"""Formulas agree between floats and balls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 
 from theory import formulas
 from theory.evidence._balls import Balls, ball
-from theory.formulas import RATIONALS
 
 THETA, R, GAP = Fraction(1, 8), Fraction(3, 4), Fraction(2, 5)
 
-RATIONAL = {
+FORMULAS = {
     "slope": lambda theta, r, gap, xp: formulas.rejection_slope(theta),
     "c": lambda theta, r, gap, xp: formulas.rademacher_constant(theta),
     "c*": lambda theta, r, gap, xp: formulas.tight_rademacher_constant(theta, xp),
@@ -26,8 +25,6 @@ RATIONAL = {
     "exponent": lambda theta, r, gap, xp: formulas.log_tail_paper(2500, gap, theta, r, xp=xp),
     "corrected": lambda theta, r, gap, xp: formulas.log_tail_corrected(2500, gap, theta, r, 2 * r, xp),
     "gain": lambda theta, r, gap, xp: formulas.permutation_gain(xp.q(5), xp.q(20), xp),
-}
-REAL = {
     "c_d": lambda theta, r, gap, xp: formulas.dual_constant(theta + xp.q(1, 4), xp),
     "replacement": lambda theta, r, gap, xp: formulas.replacement_range(theta, r, "nonnegative", xp),
     "Eq. 9": lambda theta, r, gap, xp: formulas.log_failure_uniform(999, 8, gap, theta, r, xp=xp),
@@ -40,23 +37,9 @@ REAL = {
 }
 
 
-@pytest.mark.parametrize("name", RATIONAL)
-def test_fractions_are_exact_and_floats_agree(name: str) -> None:
-    exact = RATIONAL[name](THETA, R, GAP, RATIONALS)
-    assert isinstance(exact, Fraction)
-    in_floats = RATIONAL[name](float(THETA), float(R), float(GAP), formulas.FLOATS)
-    assert float(in_floats) == pytest.approx(float(exact), rel=1e-14)
-
-
-@pytest.mark.parametrize("name", [*RATIONAL, *REAL])
+@pytest.mark.parametrize("name", FORMULAS)
 def test_floats_lie_next_to_the_balls(name: str) -> None:
-    formula = {**RATIONAL, **REAL}[name]
+    formula = FORMULAS[name]
     enclosure = formula(ball(THETA), ball(R), ball(GAP), Balls())
     in_floats = formula(np.array([float(THETA)]), np.array([float(R)]), np.array([float(GAP)]), formulas.FLOATS)
     assert float(np.ravel(in_floats)[0]) == pytest.approx(float(ball(enclosure).mid()), rel=1e-13)
-
-
-@pytest.mark.parametrize("call", [lambda: RATIONALS.sqrt(2), lambda: RATIONALS.log(2), lambda: RATIONALS.exp(1)])
-def test_fractions_refuse_what_is_not_rational(call) -> None:
-    with pytest.raises(ValueError, match="not rational"):
-        call()

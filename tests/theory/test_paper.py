@@ -127,8 +127,7 @@ def test_lemmas_and_terms(row: tuple[int, int, float, float, float]) -> None:
     assert close(paper.lemma_4(n, gap, theta, r, log=True), mpmath.log(4) + exponent(n, gap, theta, r))
     steep = (2 - 2 * mpf(theta)) / (1 - 2 * mpf(theta)) * mpf(r) / mpmath.sqrt(n)
     deviation = mpmath.sqrt(mpmath.log(1 / delta) / (2 * n))
-    for statement in (paper.lemma_3, paper.term_a, paper.term_d):
-        assert close(statement(n, theta, r, 0.01), steep + deviation)
+    assert close(paper.lemma_3(n, theta, r, 0.01), steep + deviation)
     opened = 2 * steep + 2 * mpmath.sqrt(mpmath.log(2 / delta) / (2 * n))
     assert close(paper.excess_risk_supervised(n, theta, r, 0.01), opened)
 
@@ -184,17 +183,6 @@ def test_monotone_in_rows_gap_arms_and_theta(p: BoundProblem) -> None:
     assert np.isnan(here) or fixed_rows > here
 
 
-@given(points())
-def test_log_and_linear_forms_agree(p: BoundProblem) -> None:
-    for bound in (paper.delta_fail_uniform, paper.delta_fail_median):
-        log = bound(p.budget, *p.rest, strict=False, log=True)
-        linear = bound(p.budget, *p.rest, strict=False)
-        if np.isnan(log):
-            assert np.isnan(linear)
-        else:
-            assert linear == pytest.approx(np.exp(log), rel=1e-12)
-
-
 def test_exponents_of_a_million_and_tiny_probabilities() -> None:
     B, K, gap, theta, r = 10**15, 2, 0.1, 0.1, 0.5
     log = paper.delta_fail_uniform(B, K, gap, theta, r, log=True)
@@ -223,21 +211,7 @@ def test_limits() -> None:
 def test_broken_assumptions_are_masked_one_by_one() -> None:
     masked = paper.delta_fail_uniform([100, 80000], 8, [[0.2], [0.9]], 0.1, 0.5, strict=False)
     assert np.array_equal(np.isnan(masked), [[True, False], [True, True]])
-    terms = paper.excess_risk_uniform.terms([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05)
-    assert terms.total.shape == (2,)
-
-
-def test_terms_add_up() -> None:
-    terms = paper.excess_risk_median.terms(10**6, 8, 0.3, 0.1, 0.5, 10**4, 0.05, approximation_error=0.1)
-    parts = (
-        terms.complexity_rows,
-        terms.complexity_pulls,
-        terms.deviation_rows,
-        terms.deviation_pulls,
-        terms.approximation,
-    )
-    assert terms.total == pytest.approx(sum(parts), rel=1e-15)
-    assert all(part > 0 for part in parts)
+    assert paper.excess_risk_uniform([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05).shape == (2,)
 
 
 def test_lemma_4_uses_the_smallest_gap_in_its_condition() -> None:
@@ -284,20 +258,6 @@ def test_an_assumption_error_survives_pickling() -> None:
     assert (error.assumption, error.missed_by, error.given) == ("theta < 1/2", 0.25, "theta=0.75")
 
 
-@pytest.mark.parametrize(
-    ("B", "K"), [(255412743, 3), (102723643, 5), (860989673, 6), (368837061, 7), (2**62 + 1, 3), (2**60, 11)]
-)
-def test_floors_are_exact_next_to_convergents(B: int, K: int) -> None:
-    """Budgets for which B / (K log2 K) is nearer to an integer than floating point can tell."""
-    with mpmath.workdps(80):
-        log2 = mpmath.log(K) / mpmath.log(2)
-        first, total = int(mpmath.floor(B / (K * log2))), int(mpmath.floor(B / log2))
-    assert paper.first_round_pulls(B, K) == first
-    assert paper.total_pulls_median(B, K) == total
-    both = paper.first_round_pulls([[B], [100]], [K, 8])
-    assert both.tolist() == [[first, B // 24], [int(100 / (K * np.log2(K))), 4]]
-
-
 def test_floors_at_every_convergent() -> None:
     """All convergents p/q of K log2 K with p < 2^62, and their neighbours, against 80 digits."""
     with mpmath.workdps(80):
@@ -307,6 +267,8 @@ def test_floors_at_every_convergent() -> None:
             while p < 2**62:
                 for B in (p - 1, p, p + 1):
                     assert paper.first_round_pulls(max(B, 0), K) == int(mpmath.floor(max(B, 0) / number))
+                    assert paper.total_pulls_median(max(B, 0), K) == int(mpmath.floor(max(B, 0) / (number / K)))
                 whole = int(mpmath.floor(rest))
                 p, before = whole * p + before, p
                 rest = 1 / (rest - whole)
+    assert paper.first_round_pulls([[255412743], [100]], [3, 8]).tolist() == [[53715832, 10642197], [21, 4]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theory import constants, corrected, tighter
-from theory._tails import Landscape, Tails, _least_entropy
+from theory import formulas
+from theory._bound import BoundArguments
+from theory._tails import Tails, _least_entropy, tails_on
 
 THEOREMS = " ".join((Path(__file__).parents[2] / "docs" / "theorems.md").read_text(encoding="utf-8").split())
 
 
 def without_replacement(n: int, m: int, ceiling: float) -> Tails:
     """The tails of a loss in [0, 1] whose mean is at most ``ceiling``, n of m rows."""
+    options = {"kernel": "any", "optimism": "dual", "mean_kappa_lambda": None, "pairing": "same"}
+    point = BoundArguments(theta=0.1, r=np.asarray(0.5), population=np.asarray(m), **options)
+    tails = tails_on(point, np.asarray(n))
     # The loss with theta = 0.1, r = 1/2 has range 1.
-    spread, fall = (np.asarray(f(0.1, 0.5)) for f in (constants.loss_range, constants.gap_ceiling))
-    assert float(spread) == pytest.approx(1.0)
-    radius = np.asarray(constants.dual_constant(0.1) * 0.5)
-    tails = Landscape(spread, spread, fall, radius, "same", "dual", np.asarray(m)).tails(np.asarray(n))
+    assert float(tails.spread) == pytest.approx(1.0)
     return replace(tails, fall=np.asarray(ceiling))
 
 
@@ -65,28 +65,13 @@ def test_rows_of_the_selected_arm(c: int) -> None:
     """N_T >= (K - 1) n_1 for K = 2^c, with equality when K log2 K divides B and not always."""
     K = 2**c
     budgets = np.arange(K * c, 40 * K * c)
-    held, first = corrected.selected_rows(budgets, K), constants.halving_schedule(budgets, K).pulls[0]
+    schedule = formulas.halving_schedule(budgets, K)
+    held, first = schedule.accumulated[-1], schedule.pulls[0]
     assert np.all(held >= (K - 1) * first)
     whole = budgets % (K * c) == 0
     assert np.all(held[whole] == (K - 1) * first[whole])
     assert np.any(held > (K - 1) * first) == (c > 1)
     assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\,\log_2K$ divides $B$" in THEOREMS
-
-
-@pytest.mark.parametrize(
-    ("place", "premise"),
-    [
-        (corrected, "rounds that are drawn independently of each other"),
-        (tighter.excess_risk_calibrated, "rows must be i.i.d. from the distribution"),
-        (tighter.selection_regret_uniform, "independent across draws"),
-        (tighter.selection_regret_median, "independent across draws"),
-        (tighter.impossible_rows, "for gaps below min(r, 1 - 2 theta)"),
-        (constants.tight_rademacher_constant, "Lemma E"),
-        (corrected.excess_risk_uniform, "k = K with ties"),
-    ],
-)
-def test_docstrings_name_the_premise(place: object, premise: str) -> None:
-    assert premise in " ".join((inspect.getdoc(place) or "").split())
 
 
 @pytest.mark.parametrize(
@@ -116,6 +101,6 @@ def test_the_entropy_form_is_the_smallest_entropy_and_applies_to_every_split() -
             assert value <= np.min(entropies) * (1 + 1e-9)
             assert (value > 0) == (ceiling <= (1 - epsilon) / 2)
     theta, r, share = np.meshgrid(np.linspace(0.01, 0.49, 25), np.geomspace(0.01, 30, 40), np.linspace(0.01, 1, 20))
-    fall, spread = np.asarray(constants.gap_ceiling(theta, r)), np.asarray(constants.loss_range(theta, r))
+    fall, spread = np.asarray(formulas.gap_ceiling(theta, r)), np.asarray(formulas.loss_range(theta, r))
     gap = share * fall
     assert np.all((fall - gap) / spread <= (1 - 2 * gap / spread) / 2 + 1e-12)

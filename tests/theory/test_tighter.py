@@ -1,6 +1,6 @@
 """Our theorems: values, order, options, limits.
 
-``test_tighter_attacks.py`` and ``test_tighter_exact.py`` attack them by exact enumeration.
+``test_tighter_exact.py`` compares them with exact enumeration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 from tests.theory.points import BoundProblem, points
-from theory import AssumptionError, constants, corrected, paper, tighter
+from theory import AssumptionError, corrected, formulas, paper, tighter
 
 mpmath.mp.dps = 40
 
@@ -72,10 +72,10 @@ def test_values_of_the_pairwise_sum_and_of_the_split(row: tuple[int, int, float,
 @pytest.mark.parametrize("theta", [0.1, 0.2, 0.3, 0.4])
 def test_launch_budget_against_lemma_1(theta: float) -> None:
     r = 1 - 2 * theta
-    ratio = 16 * (constants.rademacher_constant(theta) * r / 0.1) ** 2 / tighter.launch_rows(0.1, theta, r)
+    ratio = 16 * (formulas.rademacher_constant(theta) * r / 0.1) ** 2 / tighter.launch_rows(0.1, theta, r)
     assert ratio >= 20
     symmetrised = tighter.launch_rows(0.1, theta, r, optimism="rademacher")
-    assert ratio > 16 * (constants.rademacher_constant(theta) * r / 0.1) ** 2 / symmetrised >= 5
+    assert ratio > 16 * (formulas.rademacher_constant(theta) * r / 0.1) ** 2 / symmetrised >= 5
 
 
 @given(points())
@@ -117,7 +117,7 @@ def test_order_of_the_options(p: BoundProblem, more: int) -> None:
 
 @given(points(launched=False), st.integers(0, 2**32))
 def test_per_arm_gaps_never_cost(p: BoundProblem, seed: int) -> None:
-    ceiling = float(constants.gap_ceiling(p.theta, p.r))
+    ceiling = float(formulas.gap_ceiling(p.theta, p.r))
     rng = np.random.default_rng(seed)
     K = min(p.K, 9)
     gaps = rng.uniform(p.gap, ceiling, K - 1)
@@ -151,7 +151,7 @@ def test_ties_given_as_zero_gaps_or_as_a_count(K: int, rows: str) -> None:
         expected = tighter.delta_fail_uniform(budget, K, 0.3, 0.1, 0.5, best_count=best, log=True)
         assert expected - 1.5 <= uniform <= expected + 1e-12
     # Theorem 4 (a) by hand where it is the smaller form: two best arms of three, rows kept.
-    schedule = constants.halving_schedule(3 * 2 * 600, 3)
+    schedule = formulas.halving_schedule(3 * 2 * 600, 3)
     pairs = [
         2 * 1 / 1 * tighter.lemma_4(int(n), 0.3, 0.1, 0.5)
         for n, kept in zip(schedule.accumulated, schedule.kept, strict=True)
@@ -232,7 +232,7 @@ def test_limits() -> None:
 def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) -> None:
     rng = np.random.default_rng(60)
     theta, r = rng.uniform(0.05, 0.45, 70_001), rng.uniform(0.1, 2.0, 70_001)
-    gap = np.asarray(constants.gap_ceiling(theta, r)) * rng.uniform(0.2, 1.0, 70_001)
+    gap = np.asarray(formulas.gap_ceiling(theta, r)) * rng.uniform(0.2, 1.0, 70_001)
     budgets = np.array([[10**6], [10**7]])
     table = bound(budgets, 8, gap, theta, r, strict=False, log=True)
     assert table.shape == (2, 70_001)
@@ -244,7 +244,7 @@ def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) 
     gap[40_000], gap[69_000] = 2.0, 3.0
     with pytest.raises(AssumptionError, match="gap=3") as caught:
         bound(10**9, 8, gap, theta, r)
-    assert caught.value.missed_by == pytest.approx(3 - constants.gap_ceiling(theta[69_000], r[69_000]))
+    assert caught.value.missed_by == pytest.approx(3 - formulas.gap_ceiling(theta[69_000], r[69_000]))
 
 
 def test_a_mean_above_the_largest_value_is_refused() -> None:

@@ -1,4 +1,7 @@
-"""Attacks beyond the affine regime, and on the oracle, variance and regularised theorems."""
+"""Exact enumeration against our theorems: options, beyond the affine regime, oracle, variance and regularised forms.
+
+``tests/properties/test_bounds_hold.py`` has the same for the bounds of the two strategies.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.theory.affine_world import World, compositions, exact_median, loses, multinomial, random_world
-from theory import AssumptionError, constants, tighter
+from tests.theory.affine_world import (
+    World,
+    compositions,
+    exact_median,
+    exact_uniform,
+    loses,
+    multinomial,
+    random_world,
+)
+from theory import formulas, tighter
 
 
 class BallRisk:
@@ -64,7 +75,7 @@ def test_optimism_beyond_the_affine_regime() -> None:
         counts = compositions(n, 4)
         mean = multinomial(counts, p) @ solver.of(features, labels, theta, r, counts / n)
         optimism = solver.of(features, labels, theta, r, p[None])[0] - mean
-        limit = constants.dual_constant(theta) * r / np.sqrt(n)
+        limit = formulas.dual_constant(theta) * r / np.sqrt(n)
         assert optimism <= limit + 1e-6
         largest = max(largest, optimism / limit)
     assert largest > 0.3
@@ -266,38 +277,6 @@ def exact_worse_than(world: World, budget: int, good: np.ndarray) -> float:
     return exact_median(judged, budget, fresh=True)
 
 
-def test_oracle_values() -> None:
-    n, K, theta, r, delta = 1000, 8, 0.1, 0.5, 0.05
-    log_k, log_1 = np.sqrt(np.log(2 * K / delta) / (2 * n)), np.sqrt(np.log(2 / delta) / (2 * n))
-    # Affine: M = 2 r = 1, clipped range r, uniform deviation r / sqrt n, symmetrised 2 r / sqrt n.
-    regret = r / np.sqrt(n) + 1.0 * (log_k + log_1)
-    clipped = 2 * r / np.sqrt(n) + r * log_k + 1.0 * log_1
-    assert tighter.exploratory_regret_uniform(n * K, K, theta, r, delta) == pytest.approx(regret)
-    assert tighter.excess_risk_uniform(n * K, K, theta, r, delta) == pytest.approx(min(regret, clipped))
-    assert tighter.excess_risk_calibrated(n * K, K, theta, r, delta, approximation_error=0.1) == pytest.approx(
-        (0.1 + regret) / 0.9
-    )
-    # Beyond the affine regime: 2 c* and M.
-    big, c_star = constants.loss_range(0.4, 2.0), constants.tight_rademacher_constant(0.4)
-    beyond = 2 * c_star * 2.0 / np.sqrt(n) + big * (log_k + log_1)
-    assert tighter.exploratory_regret_uniform(n * K, K, 0.4, 2.0, delta) == pytest.approx(beyond)
-    rounds = [(8, 4), (4, 2), (2, 1)]
-    steps = [
-        r / np.sqrt(6000 // (3 * a)) + np.sqrt(2 * np.log(3 * (a - 1) / (k * delta)) / (6000 // (3 * a)))
-        for a, k in rounds
-    ]
-    assert tighter.selection_regret_median(6000, 8, theta, r, delta) == pytest.approx(sum(steps))
-    held, log_t = np.cumsum([6000 // (3 * a) for a, _ in rounds]), np.log(2 * 8 * 3 / delta)
-    accumulated = sum(r / np.sqrt(rows) + 2 * np.sqrt(log_t / (2 * rows)) for rows in held)
-    assert tighter.excess_risk_median(6000, 8, theta, r, delta) == pytest.approx(accumulated)
-    nonnegative = tighter.exploratory_regret_uniform(n * K, K, theta, r, delta, kernel="nonnegative")
-    assert nonnegative == pytest.approx(r / np.sqrt(n) + np.sqrt(2) * r * (log_k + log_1))
-    with pytest.raises(AssumptionError, match="at least one row"):
-        tighter.exploratory_regret_uniform(7, 8, theta, r, delta)
-    with pytest.raises(ValueError, match="kernel must be"):
-        tighter.exploratory_regret_uniform(n, 8, theta, r, delta, kernel="odd")  # type: ignore[arg-type]
-
-
 THETAS = st.floats(0.01, 0.49)
 
 
@@ -344,7 +323,7 @@ def test_variance_tails_exactly() -> None:
         mass = multinomial(counts, world.probabilities)
         scores = world.scores(counts / n)
         variance = float(
-            constants.loss_range(world.theta, world.r) ** 2 / 4
+            formulas.loss_range(world.theta, world.r) ** 2 / 4
             if rng.random() < 0.3
             else tighter.loss_variance(world.theta, *largest_variances(world, 1), world.r)
         )
@@ -373,13 +352,7 @@ def test_variance_form_values() -> None:
     by_range = tighter.lemma_4(2000, 0.1, 0.1, 0.5, optimism="rademacher")
     by_variance = tighter.lemma_4_variance(2000, 0.1, 0.1, 0.5, variance_rival=0.31 * 0.25 / 10)
     assert by_variance < by_range
-    n, shift, theta, r, variance = 500, 0.2, 0.1, 0.5, 0.05
-    x = -tighter.erm_tail_variance(n, shift, theta, r, variance=variance, log=True)
-    beta = r / np.sqrt(n)
-    big = constants.loss_range(theta, r)
-    assert beta + np.sqrt(2 * x * (variance + 2 * big * beta) / n) + big * x / (3 * n) == pytest.approx(shift)
-    bernstein = tighter.comparator_tail_variance(n, shift, theta, r, variance=variance, log=True)
-    assert bernstein == pytest.approx(-n * shift**2 / (2 * (variance + big * shift / 3)))
+    n, theta, r = 500, 0.1, 0.5
     # No variance at all: only the linear terms remain, and nothing is divided by zero.
     assert tighter.lemma_4_variance(n, 0.4, theta, r, variance_rival=0.0, variance_best=0.0) < 1
     assert tighter.erm_tail_variance(n, 0.0, theta, r, variance=0.0) == 1.0
@@ -424,16 +397,117 @@ def squares(world: World, weights: np.ndarray, C_h: float, C_g: float) -> np.nda
 def test_regularised_values_and_assumptions() -> None:
     n, gap, theta = 300, 0.1, 0.1
     beta = (1 / 16 + 1 / 16) / n
-    spread = constants.loss_range(theta, 0.25, 0.25)
+    spread = formulas.loss_range(theta, 0.25, 0.25)
     assert spread == pytest.approx(0.5)
     expected = -n * (gap - beta) ** 2 / (2 * spread**2)
     log = tighter.lemma_4_regularised(n, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
     assert log == pytest.approx(expected)
     summed = tighter.delta_fail_uniform_regularised(8 * n, 8, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
     assert summed == pytest.approx(expected + np.log(7))
-    with pytest.raises(AssumptionError, match="gap <= min"):
-        tighter.lemma_4_regularised(n, 0.2, theta, 1.0, C_h=1.0, C_g=1.0)
-    with pytest.raises(AssumptionError, match="launch"):
-        tighter.lemma_4_regularised(1, 0.1, theta, 1.0, C_h=1.0, C_g=1.0)
     with pytest.raises(ValueError, match="C_h must be positive"):
         tighter.lemma_4_regularised(n, 0.1, theta, 1.0, C_h=0.0, C_g=1.0)
+
+
+def worlds(seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)) -> list[World]:
+    rng = np.random.default_rng(seed)
+    seen: list[World] = []
+    while len(seen) < count:
+        world = random_world(
+            rng,
+            arms=int(rng.integers(*arms)),
+            atoms=int(rng.integers(*atoms)),
+            dimension=int(rng.integers(1, 4)),
+        )
+        if world.gaps()[0] > 1e-6:
+            seen.append(world)
+    return seen
+
+
+def test_optimism_exactly() -> None:
+    """Theorem 1: R_i - E V_i <= c_d r / sqrt n for every arm of 300 worlds."""
+    rng = np.random.default_rng(30)
+    largest = 0.0
+    for world in worlds(31, 300, atoms=(2, 6)):
+        n = int(rng.integers(1, 9))
+        counts = compositions(n, len(world.probabilities))
+        mean = multinomial(counts, world.probabilities) @ world.scores(counts / n)
+        ratio = (world.risks() - mean) * np.sqrt(n) / (world.r * formulas.dual_constant(world.theta))
+        assert np.all(ratio >= -1e-12)
+        largest = max(largest, float(ratio.max()))
+    assert 0.3 < largest <= 1
+
+
+def test_without_replacement_exactly() -> None:
+    """Theorem 5 on 200 finite populations, hypergeometric enumeration."""
+    rng = np.random.default_rng(36)
+    informative = 0
+    for world in worlds(37, 200):
+        m = int(rng.integers(10, 60))
+        sizes = rng.multinomial(m - len(world.probabilities), world.probabilities) + 1
+        finite = World(sizes / m, world.labels, world.features, world.theta, world.r).sorted()
+        gaps = finite.gaps()
+        if gaps[0] < 1e-6:
+            continue
+        n = int(rng.integers(2, m + 1))
+        truth = exact_uniform(finite, n, sizes)
+        bound = tighter.delta_fail_uniform(
+            n * finite.arms, finite.arms, None, finite.theta, finite.r, gaps=gaps, population=m
+        )
+        assert truth <= bound + 1e-12
+        informative += bound < 1
+    assert informative > 40
+
+
+def test_nonnegative_kernel_exactly() -> None:
+    """Worlds with nonnegative inner products: the reduced range still bounds the truth."""
+    rng = np.random.default_rng(38)
+    informative = 0
+    for world in worlds(39, 250):
+        positive = World(world.probabilities, world.labels, np.abs(world.features), world.theta, world.r).sorted()
+        gaps = positive.gaps()
+        if gaps[0] < 1e-6:
+            continue
+        n = int(rng.integers(2, 500 if len(world.probabilities) == 2 else 80))
+        bound = tighter.delta_fail_uniform(
+            n * world.arms, world.arms, None, world.theta, world.r, gaps=gaps, kernel="nonnegative"
+        )
+        assert exact_uniform(positive, n) <= bound
+        informative += bound < 1
+    assert informative > 30
+
+
+def test_planted_errors_are_caught() -> None:
+    """Smaller constants than proved are refuted by exact instances, so the tests above can fail."""
+    theta, r, m = 0.1, 0.8, 10**6
+    # (i) An optimism of 0.9 c_d r / sqrt n: just above that launch budget the rival wins surely.
+    gap = 0.2
+    n = int(0.9 * (r / gap) ** 2)
+    # V of the constant arm and of an arm with m orthogonal rows, at n distinct rows.
+    best, rival = 1 - gap - r / np.sqrt(m), 1 - r / np.sqrt(n)
+    assert rival < best
+    assert n > (0.9 * formulas.dual_constant(theta) * r / gap) ** 2
+    # (ii) An exponent three times as large is refuted by two atoms and anti-correlated arms.
+    features = np.array([[[1.0], [-1.0]], [[-0.3], [1.0]]])
+    world = World(np.array([0.7, 0.3]), np.array([1, 1]), features, theta, r)
+    truth, gap = exact_uniform(world, 3000), world.gaps()[0]
+    log_bound = tighter.lemma_4(3000, gap, theta, r, log=True)
+    assert 3 * log_bound < np.log(truth) < log_bound < -20
+
+
+@pytest.mark.parametrize(
+    ("gap", "theta", "r", "m"), [(0.2, 0.1, 0.8, 400), (0.1, 0.2, 0.6, 900), (0.15, 0.29, 0.42, 2500)]
+)
+def test_nothing_starts_before_the_launch_budget(gap: float, theta: float, r: float, m: int) -> None:
+    """Theorem 9: below impossible_rows the rival of orthogonal rows wins for every sample."""
+    limit = tighter.impossible_rows(gap, theta, r, m)
+    launch = tighter.launch_rows(gap, theta, r)
+    assert limit < launch
+    assert tighter.impossible_rows(gap, theta, r, 10**14) == pytest.approx((r / gap) ** 2, rel=1e-4)
+    a = (gap + r / np.sqrt(m)) / r
+    assert 1 - r * a == pytest.approx(1 - r / np.sqrt(m) - gap)
+    rng = np.random.default_rng(47)
+    for n in range(1, int(np.ceil(limit))):
+        for _ in range(20):
+            counts = np.bincount(rng.integers(0, m, n), minlength=m)
+            rival = 1 - r * np.linalg.norm(counts / n)
+            assert rival < 1 - r * a

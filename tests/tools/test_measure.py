@@ -21,45 +21,45 @@ def plant(root: Path, files: dict[str, str]) -> Path:
 
 CODE = {
     "exml_sim/__init__.py": "",
-    "exml_sim/__main__.py": (
-        "import sys\n"
-        "from exml_sim.runner import study\n"
-        "if sys.argv[1] == 'study':\n"
-        "    study()\n"
-        "elif sys.argv[1] == 'explore':\n"
-        "    import exml_sim.table\n"
-        "elif sys.argv[1] == 'fail':\n"
-        "    raise ValueError('planted failure')\n"
-    ),
-    "exml_sim/runner.py": (
-        "from exml_sim.arms import pull\n"
-        "def study():\n"
-        "    import theory.bound\n"
-        "    run_block()\n"
-        "def run_block():\n"
-        "    pull()\n"
-        "    pull()\n"
-    ),
+    "exml_sim/__main__.py": """\
+import sys
+from exml_sim.runner import study
+if sys.argv[1] == 'study':
+    study()
+elif sys.argv[1] == 'explore':
+    import exml_sim.table
+elif sys.argv[1] == 'fail':
+    raise ValueError('planted failure')
+""",
+    "exml_sim/runner.py": """\
+from exml_sim.arms import pull
+def study():
+    import theory.bound
+    run_block()
+def run_block():
+    pull()
+    pull()
+""",
     "exml_sim/arms/__init__.py": "from .state import read\ndef pull():\n    read()\n",
     "exml_sim/arms/state.py": "import exml_sim.table\ndef read():\n    return exml_sim.table.get()\n",
-    "exml_sim/table.py": (
-        "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n"
-        "    from exml_sim import runner\n"
-        "LIMIT: int = 3\n"
-        "LOW, _HIGH = 1, 2\n"
-        "try:\n"
-        "    FAST = True\n"
-        "except ImportError:\n"
-        "    FAST = False\n"
-        "class Table:\n"
-        "    size = 1\n"
-        "class _Hidden:\n"
-        "    pass\n"
-        "def get():\n"
-        "    inner = 1\n"
-        "    return inner\n"
-    ),
+    "exml_sim/table.py": """\
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from exml_sim import runner
+LIMIT: int = 3
+LOW, _HIGH = 1, 2
+try:
+    FAST = True
+except ImportError:
+    FAST = False
+class Table:
+    size = 1
+class _Hidden:
+    pass
+def get():
+    inner = 1
+    return inner
+""",
     "exml_sim/_internal/text.py": "def public_here():\n    pass\nclass Table:\n    pass\n",
     "theory/__init__.py": "",
     "theory/bound.py": "def _private():\n    pass\nasync def bound():\n    pass\n",
@@ -73,36 +73,20 @@ def code(tmp_path: Path) -> Path:
     return plant(tmp_path, CODE)
 
 
-def test_lines_and_modules(code: Path) -> None:
+def test_lines_names_and_duplicates(code: Path) -> None:
     modules = measure_code.read_modules(code)
     assert len(modules) == len(CODE)
     lines = measure_code.count_lines(modules)
-    assert lines["exml_sim.arms"] == 6
-    assert lines["exml_sim"] == 8 + 7 + 16
-    assert lines["theory"] == 4
+    assert (lines["exml_sim.arms"], lines["exml_sim"], lines["theory"]) == (6, 8 + 7 + 16, 4)
     assert sum(lines.values()) == sum(text.count("\n") for text in CODE.values())
-
-
-def test_public_names(code: Path) -> None:
-    modules = measure_code.read_modules(code)
-    names = measure_code.list_public_names
-    assert names(modules["exml_sim.table"]) == {
-        "FAST": "constant",
-        "LIMIT": "constant",
-        "LOW": "constant",
-        "Table": "class",
-        "get": "function",
-    }
-    assert names(modules["theory.bound"]) == {"bound": "function"}
-    assert names(modules["exml_sim._internal.text"]) == {}
-    assert names(modules["exml_sim.arms"]) == {"pull": "function"}, "an imported name is not defined here"
-
-
-def test_duplicates(code: Path) -> None:
-    modules = measure_code.read_modules(code)
-    assert measure_code.find_duplicate_classes(modules) == {
-        "Table": ["exml_sim/_internal/text.py", "exml_sim/table.py"],
-    }
+    names = {name: measure_code.list_public_names(module) for name, module in modules.items()}
+    constants = {"FAST": "constant", "LIMIT": "constant", "LOW": "constant"}
+    assert names["exml_sim.table"] == {**constants, "Table": "class", "get": "function"}
+    assert names["theory.bound"] == {"bound": "function"}
+    assert names["exml_sim._internal.text"] == {}
+    assert names["exml_sim.arms"] == {"pull": "function"}, "an imported name is not defined here"
+    twice = ["exml_sim/_internal/text.py", "exml_sim/table.py"]
+    assert measure_code.find_duplicate_classes(modules) == {"Table": twice}
     assert measure_code.find_duplicate_modules(modules) == {"table": ["exml_sim/table.py", "simulations/table.py"]}
 
 
@@ -112,12 +96,6 @@ def test_longest_chain_ignores_lazy_and_type_only_imports(code: Path) -> None:
     assert graph["exml_sim.table"] == set()
     chain = ["exml_sim.__main__", "exml_sim.runner", "exml_sim.arms", "exml_sim.arms.state", "exml_sim.table"]
     assert measure_code.find_longest_chain(graph) == chain
-
-
-def test_import_of_a_submodule_is_an_edge_to_it(tmp_path: Path) -> None:
-    plant(tmp_path, {"theory/__init__.py": "", "theory/a.py": "from theory import b, c\n", "theory/b.py": ""})
-    graph = measure_code.build_import_graph(measure_code.read_modules(tmp_path))
-    assert graph["theory.a"] == {"theory.b", "theory"}
 
 
 def test_cycle_is_reported(tmp_path: Path) -> None:
@@ -133,9 +111,6 @@ def test_loaded_modules(code: Path) -> None:
     base = ["exml_sim", "exml_sim.arms", "exml_sim.arms.state", "exml_sim.runner", "exml_sim.table"]
     assert measure_code.list_loaded(code, "exml_sim", "explore") == base
     assert measure_code.list_loaded(code, "exml_sim", "study") == [*base, "theory", "theory.bound"]
-
-
-def test_failed_command_is_a_missed_target(code: Path) -> None:
     with pytest.raises(RuntimeError, match="planted failure"):
         measure_code.list_loaded(code, "exml_sim", "fail")
     assert list_missed({"modules of exml study": None}, measure_code.TARGETS) == ["modules of exml study"]
@@ -229,38 +204,31 @@ def test_measures_of_pages(tmp_path: Path) -> None:
 
 
 def test_vague_variables_and_docstrings(tmp_path: Path) -> None:
-    source = (
-        "def documented():\n"
-        '    """Do something."""\n'
-        "    found = [one for one in range(3)]\n"
-        "    for told in found:\n"
-        "        some = told\n"
-        "    return one_more(some)\n"
-        "def bare(one): pass\n"
-        "def late():\n"
-        '    """\n    First line is empty.\n    """\n'
-        "def _private(): pass\n"
-        "class Public:\n"
-        "    def method(self): pass\n"
-        "    @property\n"
-        "    def x(self):\n"
-        '        """Return x."""\n'
-        "    @x.setter\n"
-        "    def x(self, value): pass\n"
-    )
+    source = """\
+def documented():
+    \'\'\'Do something.\'\'\'
+    found = [one for one in range(3)]
+    for told in found:
+        some = told
+    return one_more(some)
+def bare(one): pass
+def late():
+    \'\'\'
+    First line is empty.
+    \'\'\'
+def _private(): pass
+class Public:
+    def method(self): pass
+"""
     values, details = measure_words.measure_code(plant(tmp_path, {"theory/a.py": source}))
     assert values["vague variables"] == 4, "the argument of `bare` is no assignment"
     assert details["vague variables"] == [f"theory/a.py: {name} 1" for name in ("found", "one", "some", "told")]
     names = [place.rpartition(" ")[2] for place in details["public functions without docstring"]]
     assert names == ["bare", "late", "Public.method"]
-
-
-def test_functions_without_a_verb(tmp_path: Path) -> None:
-    names = ["measured", "_drawn", "at_end", "why", "needed", "shown_text"]
-    names += ["fit", "measure", "feed", "is_known", "from_file", "squared_distance", "proceed", "to_table"]
-    source = "".join(f"def {name}(): pass\n" for name in names) + "class A:\n    @property\n    def found(self): pass\n"
-    _, details = measure_words.measure_code(plant(tmp_path, {"tests/a.py": source}), ["tests"])
-    assert [place.rpartition(" ")[2] for place in details["functions without a verb"]] == names[:6]
+    verbless, verbs = ["measured", "at_end", "why", "shown_text"], ["fit", "measure", "feed", "is_known", "to_table"]
+    functions = "".join(f"def {name}(): pass\n" for name in [*verbless, *verbs])
+    _, details = measure_words.measure_code(plant(tmp_path, {"tests/a.py": functions}), ["tests"])
+    assert [place.rpartition(" ")[2] for place in details["functions without a verb"]] == verbless
 
 
 def find(root: Path, files: dict[str, str]) -> list[tuple[str, int, str]]:
@@ -294,65 +262,33 @@ def test_denied_words_are_found_with_their_place(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "By the law of large numbers and the law of total variance it converges.",
-        "Look at the figure; it looks like the first one. Every look at it helps.",
-        "A false alarm has a small probability; state the false-alarm rate.",
-        "Make sure that the file exists. Convergence is almost sure. Be sure to read it.",
-        "The indifference-zone formulation of ranking and selection.",
-        "Logic gates of a circuit are not meant.",
-        "The count of trials is known, and rare events are held out.",
-        "The launch budget of the paper; the ledger records what was paid.",
-        "There are so many rows that the file does not fit.",
-        "A race condition; a spreadsheet; a style sheet; wait until it ends.",
-        "Rows are known and redrawn in every trial. What is proved is true.",
-        "Atoms of a distribution; versions of a package; the layout of a figure.",
-    ],
-)
-def test_ordinary_uses_are_not_denied(tmp_path: Path, text: str) -> None:
-    assert find(tmp_path, {"README.md": text + "\n"}) == []
-
-
-def test_ordinary_identifiers_are_not_denied(tmp_path: Path) -> None:
-    source = (
-        "from matplotlib.figure import Figure\n"
-        "def lookup(key, count, navigate=0): pass\n"
-        "def look_up(key): pass\n"
-        "def make_sure(known): pass\n"
-        "false_alarm_rate = held_out = softmax = opening_time = 1\n"
-        "flaw = sealevel = outdoor = 2\n"
-    )
-    assert find(tmp_path, {"exml_sim/a.py": source}) == []
-
-
-def test_fresh_is_a_parameter_of_pulls_and_no_option_of_strategies(tmp_path: Path) -> None:
-    source = "class Halving:\n    fresh: bool = True\ndef pull(fresh): pass\n"
-    files = {"exml_sim/strategies/a.py": source, "exml_sim/bandit/a.py": source}
-    place = "exml_sim/strategies/a.py"
-    assert find(tmp_path, files) == [(place, 2, "fresh"), (place, 3, "fresh")]
+def test_ordinary_uses_are_not_denied(tmp_path: Path) -> None:
+    page = """
+By the law of large numbers and the law of total variance it converges. Look at the figure; every look at it helps.
+A false alarm has a small probability; state the false-alarm rate. Make sure that the file exists. Be sure to read it.
+The indifference-zone formulation of ranking and selection. Logic gates of a circuit are not meant.
+The count of trials is known, and rare events are held out. The ledger records what was paid. There are so many rows
+that the file does not fit. A race condition; a spreadsheet; wait until it ends. Rows are known and redrawn in every
+trial. What is proved is true. Atoms of a distribution; versions of a package; the layout of a figure.
+"""
+    source = """
+from matplotlib.figure import Figure
+def lookup(key, count, navigate=0): pass
+def make_sure(known): pass
+false_alarm_rate = held_out = softmax = opening_time = flaw = sealevel = outdoor = 1
+"""
+    assert find(tmp_path, {"README.md": page, "exml_sim/a.py": source}) == []
 
 
 def test_kinds_and_files_limit_an_entry(tmp_path: Path) -> None:
-    plant(
-        tmp_path,
-        {
-            "list.toml": (
-                "[[entry]]\npattern = '^keep$'\nreplacement = 'keep_best'\nscope = 'identifiers'\n"
-                "kinds = ['function']\nfiles = ['theory/*']\n"
-            )
-        },
-    )
+    entry = "[[entry]]\npattern = '^keep$'\nreplacement = 'keep_best'\nscope = 'identifiers'\n"
     source = "def keep(): pass\nkeep = 1\n"
-    plant(tmp_path, {"theory/a.py": source, "exml_sim/a.py": source})
+    files = {"list.toml": f"{entry}kinds = ['function']\nfiles = ['theory/*']\n"}
+    plant(tmp_path, {**files, "theory/a.py": source, "exml_sim/a.py": source})
     entries = measure_words.read_deny_list(tmp_path / "list.toml")
     occurrences = measure_words.find_denied(measure_words.read_code(tmp_path), entries)
     assert [(place.file, place.line) for place in occurrences] == [("exml_sim/a.py", 1)]
-
-
-def test_unknown_scope_is_an_error(tmp_path: Path) -> None:
-    plant(tmp_path, {"list.toml": "[[entry]]\npattern = 'a'\nreplacement = 'b'\nscope = 'code'\n"})
+    plant(tmp_path, {"list.toml": entry.replace("identifiers", "code")})
     with pytest.raises(ValueError, match="'code'"):
         measure_words.read_deny_list(tmp_path / "list.toml")
 

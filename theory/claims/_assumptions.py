@@ -7,8 +7,7 @@ from typing import Any
 
 from theory.claims._instances import parameters, pool
 from theory.claims.claim import Assumption
-from theory.constants import gap_ceiling
-from theory.formulas import launch_rows, rademacher_constant
+from theory.formulas import gap_ceiling, launch_rows, rademacher_constant
 
 
 def _launches(factor: int) -> Any:

@@ -171,20 +171,3 @@ def all_claims() -> list[Claim]:
 def get(claim_id: str) -> Claim:
     """Return the claim of the project's paper with this id."""
     return read_own().get(claim_id)
-
-
-def uncovered_displays() -> list[int]:
-    """Return the lines of displays that no claim covers.
-
-    A claim covers the display in or just after which it stands (at most five lines), and those it names.
-    """
-    displays = sorted(line for section in read_sections().values() for line in section.get("displays", ()))
-    ends = [*displays[1:], 10**6]
-    lines = [claim.where.line for claim in all_claims()]
-    entries = [entry for section in read_sections().values() for entry in section["claim"]]
-    named = {line for entry in entries for line in entry.get("also_covers", ())}
-    return [
-        start
-        for start, end in zip(displays, ends, strict=True)
-        if start not in named and not any(start <= line < min(start + 6, end) for line in lines)
-    ]

@@ -21,8 +21,7 @@ from theory.claims._exact_losses import (
 )
 from theory.claims._instances import pool
 from theory.claims.claim import Assumption, Check, grid
-from theory.constants import gap_ceiling
-from theory.formulas import complexity, hoeffding_deviation
+from theory.formulas import complexity, gap_ceiling, hoeffding_deviation
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5))

@@ -252,16 +252,6 @@ def launch_budget(gap: Fraction, theta: Fraction, r: Fraction, K: int = 2) -> in
     return K * (int(launch_rows(16, gap, theta, r)) + 1)
 
 
-def plain_delta(delta: Fraction, **_: Any) -> Fraction:
-    """Return delta."""
-    return delta
-
-
-def half_delta(delta: Fraction, **_: Any) -> Fraction:
-    """Return delta / 2."""
-    return delta / 2
-
-
 def real_log_rows(B: int, K: int) -> int:
     """Return floor(B/(K log2 K)) with the real logarithm."""
     return int((ball(B) / (K * (ball(K).log() / ball(2).log()))).floor().unique_fmpz())

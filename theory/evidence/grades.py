@@ -6,16 +6,18 @@ grade, whatever proof is named for it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from theory.claims import Claim, get, read_own
-from theory.evidence.coq import read_library
 from theory.evidence.refutations import REFUTATIONS, Replay, replay
 from theory.verdicts import Verdict
 
-__all__ = ["Grade", "Graded", "grade", "replay_claim"]
+__all__ = ["Grade", "Graded", "grade", "read_library", "replay_claim"]
 
 
 class Grade(StrEnum):
@@ -42,6 +44,17 @@ class Graded:
     reason: str
     corrected: Grade | None = None
     corrected_reason: str = ""
+
+
+@cache
+def read_library() -> dict[str, dict[str, Any]]:
+    """Return the theorems of `theory/coq` by name ``file.theorem``; `make coq` compares the data with the library.
+
+    ``statement`` is what Coq prints for the compiled theorem, ``uses`` lists the theorems in its proof, ``instance`` is
+    a closed instance whose hypotheses are proved.
+    """
+    library: dict[str, dict[str, Any]] = json.loads((files("theory") / "coq/library.json").read_text(encoding="utf-8"))
+    return library
 
 
 @cache

@@ -15,6 +15,7 @@ from typing import Any
 from flint import arb
 
 from theory.claims import Claim, get
+from theory.claims._instances import level
 from theory.evidence import _sides as sides
 from theory.evidence._balls import ball, digits, enclose
 from theory.formulas import log_failure_uniform_simplified, regret_paper, uniform_risk_deviation
@@ -153,9 +154,7 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation("sample-alignment", {"b": 6, "feature": "Pix", "original": "Fac"}),
     Refutation("budget-alignment", {"b": 6, "feature": "Pix", "original": "Fac"}),
     Refutation("eq-3-ball", {"data": "two-clusters", "other": "overlap", "theta": Q, "C": F(1)}),
-    Refutation(
-        "eq-6", {"B": 10**10, "theta": Q, "delta": F(1, 2), "constant": 1000}, sides.supervised, sides.plain_delta
-    ),
+    Refutation("eq-6", {"B": 10**10, "theta": Q, "delta": F(1, 2), "constant": 1000}, sides.supervised, level()),
     Refutation("assumption-necessary", {"theta": Q, "noise": F(1, 10), "scale": F(1, 10)}),
     Refutation("eq-7-optimality-gap", {"name": "twins"}),
     Refutation("eq-8", {"eta": F(3, 4), "sampled": F(1), "train": F(1), "theta": Q, "radius": F(1, 2)}),
@@ -217,8 +216,8 @@ REFUTATIONS: tuple[Refutation, ...] = (
         sides.orthogonal,
         sides.orthogonal_bound,
     ),
-    Refutation("a2-step-3", _STEP_3, sides.walk(sides.walk_complexity()), sides.plain_delta),
-    Refutation("term-d", _TERM_D, sides.walk(sides.walk_printed(1)), sides.plain_delta),
+    Refutation("a2-step-3", _STEP_3, sides.walk(sides.walk_complexity()), level()),
+    Refutation("term-d", _TERM_D, sides.walk(sides.walk_printed(1)), level()),
     Refutation("a2-term-b", _CORNER, sides.corner(1), sides.corner_allowance(sides.fail_uniform)),
     Refutation(
         "a2-order",
@@ -246,8 +245,8 @@ REFUTATIONS: tuple[Refutation, ...] = (
         sides.smallest_gap,
     ),
     Refutation("a4-term-b", {"theta": Q, "radius": F(1, 2), "C": F(1)}),
-    Refutation("a4-term-a", _TERM_HALF, sides.walk(sides.walk_printed(2), learned=True), sides.half_delta),
-    Refutation("a4-term-c", _TERM_HALF, sides.walk(sides.walk_printed(2)), sides.half_delta),
+    Refutation("a4-term-a", _TERM_HALF, sides.walk(sides.walk_printed(2), learned=True), level(2)),
+    Refutation("a4-term-c", _TERM_HALF, sides.walk(sides.walk_printed(2)), level(2)),
     Refutation("a4-conditioning", {"name": "star-3", "n": 2, "good_rows": 2}),
     Refutation("a5-wlog", {"B": 36, "K": 3, "q": F(1, 100)}, sides.chain, lambda B, K, q: 8 * q / (1 - q)),
     Refutation("a5-pairs-line-1", _OUTLIERS, sides.beats, sides.outlier_lemma_4),
@@ -259,12 +258,12 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation("a5-count-2", {"B": 2, "K": 2}),
     Refutation("a5-count-3", {"B": 2, "K": 2}),
     Refutation("a5-count-4", {"B": 2, "K": 2}),
-    Refutation("a6-generalisation", _STEP_3, sides.walk(sides.walk_complexity(), learned=True), sides.plain_delta),
+    Refutation("a6-generalisation", _STEP_3, sides.walk(sides.walk_complexity(), learned=True), level()),
     Refutation(
         "a6-index",
         {"n": 10, "p": F(3, 5), "theta": F(1, 10), "delta": F(1, 10)},
         sides.walk(sides.walk_complexity(10**4), learned=True),
-        sides.plain_delta,
+        level(),
     ),
     Refutation("a6-tail", _OPTIMISTIC, sides.optimism, sides.outlier_tail),
     Refutation("a6-term-a", _OPTIMISTIC, sides.optimism, sides.outlier_tail),

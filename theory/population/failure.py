@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -284,46 +285,20 @@ def _gap_arguments(pool: PopulationModel) -> dict[str, Any] | None:
     }
 
 
-def uniform_at(
-    B: ArrayLike,
-    *,
-    data: PopulationModel,
-    population: int | None = None,
-    strict: bool = True,
-    log: bool = False,
-    **how: Any,
-) -> Bound:
-    """Evaluate `delta_fail_uniform` at whole budgets; ``how`` are its options. For `theory.versions`."""
-    # At unit costs only floor(B/K) matters.
-    step = data.n_arms if how.get("costs") is None else 1
-    return _at(delta_fail_uniform, B, step, data, population, how, strict=strict, log=log)
-
-
-def median_at(
-    B: ArrayLike,
-    *,
-    data: PopulationModel,
-    population: int | None = None,
-    strict: bool = True,
-    log: bool = False,
-    **how: Any,
-) -> Bound:
-    """Evaluate `delta_fail_median` at whole budgets; ``how`` are its options. For `theory.versions`."""
-    return _at(delta_fail_median, B, 1, data, population, how, strict=strict, log=log)
-
-
-def _at(
+def _evaluate_at(
     bound: Callable[..., float],
     B: ArrayLike,
-    step: int,
-    data: PopulationModel,
-    population: int | None,
-    how: dict[str, Any],
     *,
-    strict: bool,
-    log: bool,
+    data: PopulationModel,
+    population: int | None = None,
+    strict: bool = True,
+    log: bool = False,
+    **how: Any,
 ) -> Bound:
-    """Evaluate the bound once per population and budget; nan or AssumptionError where it does not apply."""
+    """Evaluate the bound once per population and budget; nan or AssumptionError where it does not apply.
+
+    ``how`` are options of the bound.
+    """
     if population is not None and population != data.n_rows:
         raise ValueError(f"population must be None or the {data.n_rows} rows of the data, got {population}")
     options = tuple((name, tuple(value) if np.ndim(value) else value) for name, value in sorted(how.items()))
@@ -341,6 +316,15 @@ def _at(
         return memory[budget]
 
     whole = _inputs.whole(B, "B", least=0)
+    # Of the budgets of uniform allocation at unit costs only floor(B / K) matters.
+    step = data.n_arms if bound is delta_fail_uniform and how.get("costs") is None else 1
     values = np.array([value(int(budget) // step * step) for budget in whole.flat]).reshape(whole.shape)
     with np.errstate(divide="ignore"):
         return _inputs.result(np.log(values) if log else values)
+
+
+uniform_at = partial(_evaluate_at, delta_fail_uniform)
+"""`delta_fail_uniform` at whole budgets, for `theory.versions`."""
+
+median_at = partial(_evaluate_at, delta_fail_median)
+"""`delta_fail_median` at whole budgets, for `theory.versions`."""

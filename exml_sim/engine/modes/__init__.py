@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,7 +22,7 @@ from exml_sim.engine._trials import (
 from exml_sim.engine.study import Cell, Study
 from exml_sim.plugins import guard_calls
 
-__all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]
+__all__ = ["Mode", "mode_of", "replay", "run_block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +59,6 @@ class Mode:
     terms: tuple[str, ...] = ()
 
 
-def _import_exact() -> Mode:
-    from exml_sim.engine.modes._exact import enumerate_cell, least_outcomes
-
-    return Mode(least_outcomes, plain_metadata, distribution=enumerate_cell, size=least_outcomes)
-
-
-def _import_importance_sampling() -> Mode:
-    from exml_sim.engine.modes._importance_sampling import block, metadata, replay
-
-    return _sample(block, replay, metadata)
-
-
-def _import_excess_risk() -> Mode:
-    from exml_sim.engine.modes._excess_risk import block, metadata, replay
-
-    return _sample(block, replay, metadata, paired=True, terms=TERMS)
-
-
 def _sample(
     block: Callable[[Study, Cell, range], Block],
     replay: Callable[[Study, Cell, int], Exploration],
@@ -93,16 +75,6 @@ def _sample(
     return Mode(smoke_test, metadata, block, replay, paired=paired, terms=terms)
 
 
-#: Makes a mode by its name; a study imports the modules of its own mode only.
-MODES: Mapping[str, Callable[[], Mode]] = {
-    "monte_carlo": lambda: _sample(run_plain, replay_plain, plain_metadata, paired=True),
-    "exact": _import_exact,
-    "importance_sampling": _import_importance_sampling,
-    "excess_risk": _import_excess_risk,
-    "fixed_confidence": lambda: _sample(run_confident, replay_plain, plain_metadata, paired=True),
-}
-
-
 def mode_of(study: Study) -> Mode:
     """Return the mode of a study."""
     return _make_mode(study.mode)
@@ -110,7 +82,21 @@ def mode_of(study: Study) -> Mode:
 
 @cache
 def _make_mode(name: str) -> Mode:
-    return MODES[name]()
+    """Make a mode by its name; a study imports the modules of its own mode only."""
+    if name == "exact":
+        from exml_sim.engine.modes._exact import enumerate_cell, least_outcomes
+
+        return Mode(least_outcomes, plain_metadata, distribution=enumerate_cell, size=least_outcomes)
+    if name == "importance_sampling":
+        from exml_sim.engine.modes import _importance_sampling as rare
+
+        return _sample(rare.block, rare.replay, rare.metadata)
+    if name == "excess_risk":
+        from exml_sim.engine.modes import _excess_risk as excess
+
+        return _sample(excess.block, excess.replay, excess.metadata, paired=True, terms=TERMS)
+    run = run_confident if name == "fixed_confidence" else run_plain
+    return _sample(run, replay_plain, plain_metadata, paired=True)
 
 
 def run_block(study: Study, cell: Cell, first: int, stop: int) -> Block:

@@ -6,8 +6,7 @@ enumerated, and the strategy runs over all of them as if each were a trial. Wher
 is not known before it runs: it starts with no cuts, says which one it misses, and runs again.
 
 Rows that are alike (same label, same features) are one atom with a multiplicity, and counts that differ by an exchange
-of symmetric atoms are one outcome (`exml_sim.engine.modes._symmetry`). Random ties split outcomes
-(`exml_sim.engine.modes._tie_branches`).
+of symmetric atoms are one outcome. Random ties split outcomes (both in `exml_sim.engine.modes._outcomes`).
 """
 
 from __future__ import annotations
@@ -22,17 +21,14 @@ import numpy as np
 from scipy.special import gammaln
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
-from exml_sim.bandit._ranking import Scores
-from exml_sim.bandit._ties import TieBreaker
+from exml_sim.bandit._ranking import Scores, TieBreaker
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION, Certified
-from exml_sim.bandit.strategy import Strategy
-from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment
+from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment, Strategy
 from exml_sim.engine._trials import OutcomeDistribution, outcomes
-from exml_sim.engine.modes._symmetry import drawn, least_states, symmetric_classes
-from exml_sim.engine.modes._tie_branches import EnumeratedTies
+from exml_sim.engine.modes._outcomes import EnumeratedTies, drawn, least_states, symmetric_classes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds

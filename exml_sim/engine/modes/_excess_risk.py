@@ -200,15 +200,6 @@ def fitted(
     return Model(rows, solution.u, solution.w), float(solution.risk)
 
 
-def excess_trials(
-    study: Study, cell: Cell, trials: Iterable[int]
-) -> tuple[list[Exploration], list[FeaturePool], FloatArray]:
-    """Run trials, each on a population of its own; returns them, their pools, and the terms, shape (trials, 6)."""
-    measured = list(measured_trials(study, cell, trials))
-    terms = np.array([trial.terms for trial in measured])
-    return [trial.trial for trial in measured], [trial.pool for trial in measured], terms
-
-
 def block(study: Study, cell: Cell, trials: range) -> Block:
     """Trials with a population each; success and regret are on the trial's own population."""
     start, number = time.perf_counter(), len(trials)

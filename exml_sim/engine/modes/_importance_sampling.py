@@ -25,9 +25,8 @@ from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArra
 from exml_sim._internal.compiled import kernel
 from exml_sim.bandit._sampling import RowOptions, RowSampler
 from exml_sim.bandit.rows import FeaturePool, RowState
-from exml_sim.bandit.strategy import break_ties
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
-from exml_sim.bandit.trial_batch import TrialBatch
+from exml_sim.bandit.trial_batch import TrialBatch, break_ties
 from exml_sim.engine._trials import Block, CellMetadata, block_of, plain_metadata
 from exml_sim.engine.modes._tilting import Mixture, mixture, read_schedule
 from exml_sim.engine.study import Cell, Study

@@ -16,10 +16,29 @@ import numpy as np
 from scipy.stats import binom
 
 from exml_sim._internal.arrays import FloatArray
-from simulations.falsify._distributions import compute_strengths, log_regret_tail, log_sum, sample_distribution
-from simulations.falsify._spaces import Numbers, PoolInstance, PoolSpace, axis, box
-from simulations.falsify._target import LOG_ZERO, Measured, Target, build_exact_target, exact_log, log, unmet
-from simulations.falsify.targets._selection import in_fractions, parameters, premises
+from simulations.falsify._target import (
+    LOG_ZERO,
+    Measured,
+    Numbers,
+    PoolInstance,
+    PoolSpace,
+    Target,
+    axis,
+    box,
+    build_exact_target,
+    exact_log,
+    log,
+    unmet,
+)
+from simulations.falsify.targets._selection import (
+    compute_strengths,
+    in_fractions,
+    log_regret_tail,
+    log_sum,
+    parameters,
+    premises,
+    sample_distribution,
+)
 from theory import corrected, exact, paper, tighter
 from theory.claims._instances import CORNER_R, CORNER_THETA, corner_flip, corner_gap, corner_regret
 

@@ -12,7 +12,7 @@ from scipy.stats import chi2, multivariate_normal
 
 from exml_sim.engine import Score, Study, SyntheticPool, merge, run
 from exml_sim.engine._fields import to_plain
-from exml_sim.engine._intervals import mean_interval
+from exml_sim.engine._statistics import mean_interval
 from exml_sim.engine.modes import _excess_risk as module
 from exml_sim.engine.modes._excess_risk import TERMS, draw, expected, features, fitted, label_probability, truth
 from exml_sim.engine.result import excess_lines

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, t
 
 from exml_sim.engine import Study, run
-from exml_sim.engine._intervals import bounded_interval
+from exml_sim.engine._statistics import bounded_interval
 from exml_sim.engine._trials import outcomes
 from exml_sim.engine.modes import _importance_sampling as rare_module
 from exml_sim.engine.modes import _tilting as tilting
@@ -56,12 +56,6 @@ def test_against_exact_probabilities_down_to_1e_12(rows):
     for _, z, relative in result:
         assert z < 5.5
         assert relative < 0.1
-
-
-def test_strategies_with_rounds_against_exact_probabilities():
-    for _, z, relative in distance(curve("importance_sampling"), curve("exact")):
-        assert z < 5.5
-        assert relative < 0.06
 
 
 def test_weights_have_mean_one_and_are_bounded():
@@ -200,7 +194,8 @@ def test_equal_rivals_and_tied_best_arms(name):
 def test_every_rule_against_exact_probabilities(strategy, rows):
     """Unequal arms with a tie for the first place: within 5.5 standard errors, every weight within its bound."""
     values = [[1, 0.75], [1, 0.75], [0.5, 0.8], [0.45, 0.9]] if rows == "same" else [BEST, BEST, RIVAL, (0.25, 0.5)]
-    options = {"strategies": [strategy], "sampling": {"rows": rows}, "budgets": {"per_arm": [6]}}
+    pulls = 6 if rows == "same" else 4
+    options = {"strategies": [strategy], "sampling": {"rows": rows}, "budgets": {"per_arm": [pulls]}}
     study = atoms(values, (1, 1), (30, 10), mode="importance_sampling", trials=20_000, **options)
     (truth,) = run(atoms(values, (1, 1), (30, 10), mode="exact", **options)).summary()
     result = weighted(study, 20_000)
@@ -273,7 +268,6 @@ def test_results_do_not_depend_on_blocks_or_workers():
     study = curve("importance_sampling", trials=300)
     digests = {run(study, n_jobs=n, block=b).store.digest() for n, b in ((1, None), (2, 40), (2, 7))}
     assert len(digests) == 1
-    assert run(study, backend="processes", n_jobs=2, block=100).store.digest() in digests
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from exml_sim.engine import Study
 from exml_sim.engine.modes import _exact as exact
 from exml_sim.engine.modes._exact import bench_of, enumerate_cell, enumerate_outcomes
-from exml_sim.engine.modes._symmetry import drawn, least_states, symmetric_classes
+from exml_sim.engine.modes._outcomes import drawn, least_states, symmetric_classes
 
 #: Rows 0 and 1 are opposite for the first arm and alike for the second; row 2 is orthogonal to both for the first.
 VALUES = [[1, -1, 0], [0.5, 0.5, 0.2]]

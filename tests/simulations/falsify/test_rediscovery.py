@@ -8,11 +8,11 @@ import pytest
 from simulations.falsify.search import Limits, search
 from simulations.falsify.targets import all_targets, get
 from simulations.falsify.targets._definitions import rows_of_selected
-from simulations.falsify.targets._selection import in_fractions
+from simulations.falsify.targets._selection import in_fractions, parameters
 from theory import exact, paper
 
 
-def rediscover(claim, *, seed=0, evaluations):
+def rediscover(claim, evaluations, seed=0):
     outcome = search(get(claim), seed=seed, limits=Limits(evaluations=evaluations))
     assert outcome.violated, outcome.describe()
     assert outcome.verdict.outcome == "refuted"
@@ -20,37 +20,45 @@ def rediscover(claim, *, seed=0, evaluations):
     return outcome.best, outcome
 
 
-def test_the_tie_counterexample():
-    """Lemma 1 (i): two equally good arms that see different rows; the other one is selected half of the time."""
-    pool, _ = rediscover("lemma-1-i", seed=3, evaluations=1500)
-    assert len(pool.best) >= 2
-    assert in_fractions(pool)
-    distribution = exact.uniform_selection(pool.pool, pool.budget)
-    bound = paper.delta_fail_uniform(
-        pool.budget, pool.arms, float(pool.gap), float(pool.theta), float(pool.kappa_lambda)
-    )
-    assert 1 - distribution[0] > Fraction(bound)
-    assert bound < 1
+@pytest.mark.parametrize(
+    ("claim", "evaluations"),
+    [
+        *((claim, 1500) for claim in ("eq-2", "lemma-2-first-round", "sample-alignment", "remark-5-launch-budget")),
+        *((claim, 1500) for claim in ("lemma-4", "lemma-1-ii", "lemma-2-ii/corner", "term-d")),
+        pytest.param("me-fails-more/trials", 30, marks=pytest.mark.long),
+    ],
+)
+def test_an_error_is_found_and_confirmed(claim, evaluations):
+    """By trials that the search has not seen the confirmation has a false-alarm rate of 1e-6."""
+    _, outcome = rediscover(claim, evaluations)
+    assert outcome.verdict.alpha is None or outcome.verdict.alpha <= 1e-6
 
 
-def test_the_tie_counterexample_of_median_elimination():
-    pool, _ = rediscover("lemma-2-i", evaluations=600)
+@pytest.mark.parametrize(("claim", "evaluations", "seed"), [("lemma-1-i", 1500, 3), ("lemma-2-i", 600, 0)])
+def test_the_tie_counterexample(claim, evaluations, seed):
+    """Two equally good arms that see different rows; the other one is selected half of the time."""
+    pool, _ = rediscover(claim, evaluations, seed)
     assert len(pool.best) >= 2
+    if claim == "lemma-1-i":
+        assert in_fractions(pool)
+        gap, theta, r = parameters(pool)
+        bound = paper.delta_fail_uniform(pool.budget, pool.arms, gap, theta, r)
+        assert 1 - exact.uniform_selection(pool.pool, pool.budget)[0] > Fraction(bound)
+        assert bound < 1
 
 
 def test_the_sample_count_is_wrong_and_most_so_for_two_arms():
-    point, outcome = rediscover("a5-count-3", evaluations=50)
+    point, outcome = rediscover("a5-count-3", 50)
     # Shrinking leads to K = 2: one row where two are claimed.
     assert (point["power"], point["first"]) == (1, 1)
-    assert outcome.measured.ratio == pytest.approx(2)
     worst = search(get("a5-count-3"), limits=Limits(evaluations=400, maximise=True))
     assert worst.best["power"] == 1
-    assert worst.measured.ratio == pytest.approx(2)
+    assert outcome.measured.ratio == pytest.approx(2) == worst.measured.ratio
 
 
 def test_half_of_the_claimed_rows_needs_rounding_down():
     """Half of floor(B / log2 K) is too much for two arms and an odd budget; rounded down it holds for all K."""
-    point, _ = rediscover("a5-count-4/half", evaluations=200)
+    point, _ = rediscover("a5-count-4/half", 200)
     power, budget = point["power"], point["B"]
     assert rows_of_selected(budget, 2**power) < Fraction(budget // power, 2)
     for arms in range(2, 70):
@@ -58,49 +66,27 @@ def test_half_of_the_claimed_rows_needs_rounding_down():
         assert all(rows_of_selected(budget, arms) >= budget // rounds // 2 for budget in range(1, 400))
 
 
-def test_lemma_2_ii_with_two_arms():
-    """The regret bound that counts B rows where each of two arms has B / 2."""
-    pool, outcome = rediscover("lemma-2-ii", seed=3, evaluations=1500)
-    assert pool.arms == 2
-    assert outcome.measured.log_bound < 0
-    # With the rows that there are, the same bound holds there: the count is what is wrong.
-    assert not get("lemma-1-ii/affine").measure(pool, 0).violates
-
-
-def test_kappa_without_the_square_root():
-    point, _ = rediscover("lemma-4-kappa", evaluations=3000)
-    # The violation needs kappa < 1, where the square is smaller than the root.
-    assert max(point["kappa1"], point["kappa2"]) < 1
-    assert not get("lemma-4-kappa/repaired").measure(point, 0).violates
-
-
-@pytest.mark.parametrize("claim", ["eq-1", "eq-4-value"])
-def test_the_degenerate_loss(claim):
-    point, _ = rediscover(claim, evaluations=400)
-    heads = [name for name in point.names if name.startswith("h")]
-    assert any(point[name] == 0 for name in heads)
-    assert not get(f"{claim}/repaired").measure(point, 0).violates
+@pytest.mark.parametrize(
+    ("claim", "evaluations", "seed", "repaired", "is_the_error"),
+    [
+        # The regret bound counts B rows where each of two arms has B / 2.
+        ("lemma-2-ii", 1500, 3, "lemma-1-ii/affine", lambda pool: pool.arms == 2),
+        # The square of kappa is smaller than its root where kappa < 1.
+        ("lemma-4-kappa", 3000, 0, "lemma-4-kappa/repaired", lambda p: max(p["kappa1"], p["kappa2"]) < 1),
+        ("eq-1", 400, 0, "eq-1/repaired", lambda point: point["h"] == 0),
+        ("eq-4-value", 400, 0, "eq-4-value/repaired", lambda point: 0 in (point["h1"], point["h2"])),
+    ],
+)
+def test_the_repaired_statement_holds_where_the_printed_one_fails(claim, evaluations, seed, repaired, is_the_error):
+    instance, _ = rediscover(claim, evaluations, seed)
+    assert is_the_error(instance)
+    assert not get(repaired).measure(instance, 0).violates
 
 
 def test_uniform_allocation_fails_more_often_than_median_elimination():
-    pool, _ = rediscover("me-fails-more", evaluations=200)
+    pool, _ = rediscover("me-fails-more", 200)
     uniform = exact.failure(pool.pool, exact.uniform_selection(pool.pool, pool.budget))
-    median = exact.failure(pool.pool, exact.median_selection(pool.pool, pool.budget))
-    assert uniform > median
-
-
-def test_the_same_by_trials_that_the_search_has_not_seen():
-    """Confirmed at a false-alarm rate of 1e-6."""
-    _, outcome = rediscover("me-fails-more/trials", evaluations=30)
-    assert outcome.verdict.trials is not None
-    assert outcome.verdict.alpha <= 1e-6
-
-
-@pytest.mark.parametrize(
-    "claim", ["eq-2", "lemma-2-first-round", "sample-alignment", "remark-5-launch-budget", "lemma-4", "term-d"]
-)
-def test_other_errors(claim):
-    rediscover(claim, evaluations=1500)
+    assert uniform > exact.failure(pool.pool, exact.median_selection(pool.pool, pool.budget))
 
 
 @pytest.mark.long

@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure
-from simulations._comparison import SLACK_CAUSES, affine_model, decompose_slack, find_power
 from simulations.figures import failure_rate, slack_decomposition, style
+from simulations.figures.slack_decomposition import SLACK_CAUSES, affine_model, decompose_slack
 from simulations.panels import ALPHA, make_panels, needed_in_simulation
-from simulations.report._findings import write_slack
+from simulations.report._findings import find_power, write_slack
 from tests.engine.studies import known
 from theory.population import chernoff
 from theory.versions import VERSIONS
@@ -57,7 +57,7 @@ def test_the_main_picture_shows_the_rate_found(result) -> None:
     uniform, median = make_panels(result)
     for panel, count in ((uniform, 1), (median, 0)):
         ax = style.blank().subplots()
-        failure_rate.draw(ax, panel)
+        failure_rate._draw_limit(ax, panel, 128, 256, 1e-4)
         curves = [line for line in ax.lines if "large-deviation" in str(line.get_label())]
         assert len(curves) == count
 

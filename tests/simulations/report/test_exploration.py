@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulations.report._chart import join_rounds
 from simulations.report._exploration import MAX_BARS, MAX_SETS, html_of, make_chart, page
+from simulations.report._render import join_rounds
 
 LOOK = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}
 FACTS: dict[str, Any] = {

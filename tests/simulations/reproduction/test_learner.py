@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier, kernels
-from exml_sim.classifier import TestData
 from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations.reproduction._learner import Learner, Predicted, Protocol
+from simulations.reproduction._learner import Learner, Predicted
 from simulations.reproduction._sources import HIDDEN, Task
 
 GROUPS = ("seen", "good", "noise", "fair")
@@ -49,7 +48,7 @@ def task(data) -> Task:
 
 def learner(task: Task, test_labels: bool, C: float = 0.3) -> Learner:
     options = ModelOptions(C_h=C, C_g=C, scaling="none")
-    return Learner(task, "seen", GROUPS[1:], options, Protocol(test_labels), np.random.default_rng(7))
+    return Learner(task, "seen", GROUPS[1:], options, test_labels, np.random.default_rng(7))
 
 
 def classifier(strategy: object, theta: object, C: float = 0.3) -> ExMLClassifier:
@@ -98,25 +97,15 @@ def test_runs_with_test_labels_are_those_of_the_classifier(data, task):
     fast = learner(task, test_labels=True)
     result = fast.explore(MedianElimination(), Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
-    seen = TestData(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
-    slow = classifier(MedianElimination(), "tune_on_test").fit(train["seen"], y, oracle, test_data=seen)
-    ours = [(run.theta, fast.initial.then(run.behind).accuracy(task)) for run in result]
-    assert ours == list(slow.tuned_on_test_)
+    values = {name: test[name] for name in GROUPS[1:]}
+    for run in result:
+        slow = classifier(MedianElimination(), run.theta).fit(train["seen"], y, oracle)
+        assert fast.initial.then(run.behind).accuracy(task) == slow.score(test["seen"], truth, values)
 
 
 def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
     tried = dict(learner(task, test_labels=True).supervised())
     assert sorted(tried) == [0.1, 0.2, 0.3, 0.4]
-    entry = Learner(
-        task,
-        "seen",
-        GROUPS[1:],
-        ModelOptions(C_h=0.3, C_g=0.3, scaling="none"),
-        Protocol(True, target=1.0),
-        np.random.default_rng(7),
-    )
-    if entry.initial_theta in tried:
-        assert np.array_equal(entry.initial.labels(), tried[entry.initial_theta].labels())
     # A more expensive rejection accepts more.
     shares = [tried[theta].accepted.mean() for theta in sorted(tried)]
     assert shares == sorted(shares)
@@ -157,7 +146,7 @@ def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
 def test_values_must_be_paid_for(task):
     """The session reads rows through the buyer, which refuses what was not bought."""
     from exml_sim.bandit.ledger import Ledger
-    from exml_sim.classifier._bought_arms import LayerInput
+    from exml_sim.classifier._acquisition import LayerInput
     from simulations.reproduction import _learner as room
 
     result = learner(task, test_labels=True)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from simulations.reproduction import _outputs as statements
 from simulations.reproduction import _results as tables
-from simulations.reproduction import _statements as statements
 from simulations.reproduction._results import (
     AUG_ME,
     CSD_ME,
@@ -187,7 +187,7 @@ def test_further_tables_show_the_cascade_and_the_selection():
 
 def test_verdicts_in_words_name_what_does_not_hold():
     checked = statements.check_table_1(Results(table_1({"csd/ME": -15.0}), "each"), BUDGETS)
-    text = statements.markdown(checked)
+    text = statements.write_verdicts(checked)
     assert "**not reproduced**" in text
     assert "What does not hold:" in text
-    assert any(not statement["reproduced"] for statement in statements.as_data(checked))
+    assert any(not statement["reproduced"] for statement in statements.list_verdicts(checked))

@@ -11,7 +11,7 @@ from exml_sim.losses import rejection_loss, surrogate_loss
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations import _finite_support as atoms
+from simulations import _pool_bounds as atoms
 from simulations.verification._guarantees import MEASURED, AffineArm, Bought, get_pool, supremum
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from theory.evidence.coq import read_library
+from theory.evidence.grades import read_library
 from tools import check_coq
 
 SUMMARY = """

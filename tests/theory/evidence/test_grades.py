@@ -16,8 +16,7 @@ from theory.claims import all_claims, get
 from theory.claims.document import SETTING
 from theory.evidence import grades
 from theory.evidence._balls import digits
-from theory.evidence.coq import read_library
-from theory.evidence.grades import Grade, grade
+from theory.evidence.grades import Grade, grade, read_library
 from theory.evidence.refutations import BITS, REFUTATIONS, Refutation, replay
 
 ROOT = Path(__file__).parents[3]

@@ -27,7 +27,7 @@ from theory import corrected, formulas, paper
 from theory.claims import all_claims, get
 from theory.claims._instances import outlier_gap
 from theory.claims.section_3_2 import COSTS
-from theory.evidence.coq import read_library
+from theory.evidence.grades import read_library
 
 POINTS, COMPARED = 200, 15
 DATA = tomllib.loads((Path(__file__).parent / "transcription.toml").read_text(encoding="utf-8"))

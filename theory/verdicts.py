@@ -1,0 +1,425 @@
+"""Tests of bounds against evidence, with both error rates stated.
+
+A bound on a failure probability is tested against ``failures`` out of ``trials``:
+
+* `judge` for a fixed number of trials: the exact one-sided binomial test of "the true rate is at most the
+  bound".  It raises a false alarm with probability at most ``alpha`` whatever the truth under the bound is,
+  and it reports how large a violation it would have detected with 95 % probability.  A test without power
+  is called undecided, not a success.
+* `judge_family` for many cells at once: ``alpha`` holds for the whole family.
+* `log_evidence_below` for any number of trials: evidence that the rate is below a bound, valid at every stop.
+
+Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
+`consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
+
+The evidence of `log_evidence_below` is a bet that a probability is below a bound: a nonnegative supermartingale that
+starts at 1 if it is not (Theorem C6 of docs/theorems.md).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any, Literal, get_args
+
+from scipy import special
+
+Outcome = Literal["consistent", "refuted", "vacuous", "undecided"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Number = int | float | Fraction
+Evidence = tuple[tuple[str, Number | str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of testing a claim against evidence.
+
+    Attributes
+    ----------
+    outcome : {"consistent", "refuted", "vacuous", "undecided"}
+    sentence : str
+        One English sentence that a reader can quote.
+    evidence : tuple of (name, value)
+        The numbers behind the sentence, for replay.
+    failures, trials, bound, rate : optional
+        What was counted and what it was tested against; ``None`` for deterministic checks.
+    lower, upper : float, optional
+        Limits of the rate, each one-sided at level ``alpha`` (Clopper-Pearson).
+    alpha : float
+        The false-alarm rate: the allowed probability of a false refutation; 0 for deterministic checks.
+    false_alarm : float
+        The attained one: the probability of a refutation when the truth sits exactly at the bound.
+    detectable_factor : float, optional
+        The smallest violation factor (true rate / bound) that is refuted with probability 95 %.
+
+    Examples
+    --------
+    >>> from theory.verdicts import judge
+    >>> verdict = judge(failures=0, trials=1000, bound=0.1)
+    >>> verdict.outcome, round(verdict.upper, 4)
+    ('consistent', 0.0137)
+    """
+
+    outcome: Outcome
+    sentence: str
+    evidence: Evidence = ()
+    failures: int | None = None
+    trials: int | None = None
+    bound: float | None = None
+    rate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    alpha: float = 0.0
+    false_alarm: float = 0.0
+    detectable_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise ValueError(f"outcome must be one of {', '.join(OUTCOMES)}; got {self.outcome!r}.")
+        if not self.sentence.endswith("."):
+            raise ValueError("sentence must be a full sentence that ends with a full stop.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether the evidence speaks for or against the bound."""
+        return self.outcome in ("consistent", "refuted")
+
+
+def consistent(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a deterministic check without a violation."""
+    return Verdict("consistent", sentence, tuple(evidence.items()))
+
+
+def refuted(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a deterministic check with a violation; the evidence replays it."""
+    return Verdict("refuted", sentence, tuple(evidence.items()))
+
+
+def vacuous(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict that the statement is vacuous here (a bound of at least 1, or an empty premise)."""
+    return Verdict("vacuous", sentence, tuple(evidence.items()))
+
+
+def undecided(sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a check that cannot decide."""
+    return Verdict("undecided", sentence, tuple(evidence.items()))
+
+
+def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdict:
+    """Test a bound against an exactly known probability.
+
+    Parameters
+    ----------
+    probability : int, float or Fraction
+        The exact probability of failure, in [0, 1].
+    bound : int, float or Fraction
+        The claimed upper bound; ``nan`` means that its assumptions are unmet.
+    where : str
+        Words that name the instance, for the sentence.
+    """
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability must lie in [0, 1]; got {probability}.")
+    place = f" {where}" if where else ""
+    numbers: Evidence = (("probability", probability), ("bound", bound))
+    if _is_vacuous(float(bound)):
+        return Verdict("vacuous", f"The bound {float(bound):.6g}{place} excludes nothing.", numbers)
+    outcome: Outcome = "consistent" if probability <= bound else "refuted"
+    left, right = _tell_apart(float(probability), float(bound))
+    sentence = (
+        f"The exact probability {left}{place} {'is at most' if probability <= bound else 'exceeds'} the bound {right}."
+    )
+    return Verdict(outcome, sentence, numbers, bound=float(bound), rate=float(probability))
+
+
+def _is_vacuous(bound: float) -> bool:
+    """Tell whether a bound excludes nothing: at least 1, or ``nan`` because its assumptions are unmet."""
+    return math.isnan(bound) or bound >= 1
+
+
+def _show_rate(value: float) -> str:
+    """Format a rate: three digits, and as many more as it takes that another number than 1 does not read 1."""
+    return _tell_apart(value, 1.0, 3)[0]
+
+
+def _show_counts(failures: int, trials: int) -> str:
+    """Format the counts."""
+    count = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
+    return f"{count} in {trials} {'trial' if trials == 1 else 'trials'}"
+
+
+def _tell_apart(first: float, second: float, digits: int = 6) -> tuple[str, str]:
+    """Format two numbers to some digits, or to as many as it takes that different ones look different."""
+    while first != second and f"{first:.{digits}g}" == f"{second:.{digits}g}":
+        digits += 1
+    return f"{first:.{digits}g}", f"{second:.{digits}g}"
+
+
+def _check_counts(failures: Any, trials: Any) -> tuple[int, int]:
+    """Return the counts as Python integers, which do not overflow; raise ValueError for impossible ones."""
+    failures, trials = whole("failures", failures), whole("trials", trials)
+    if trials < 1:
+        raise ValueError(f"trials must be at least 1; got {trials}.")
+    if not 0 <= failures <= trials:
+        raise ValueError(f"failures must lie in 0..{trials}; got {failures}.")
+    return failures, trials
+
+
+def whole(name: str, value: Any) -> int:
+    """Return an integer of any kind as a Python integer; raise ValueError for fractions and truth values."""
+    try:
+        # A truth value is an index to Python, but nobody counts in them on purpose.
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise ValueError(f"{name} must be a whole number; got {value!r}.")
+
+
+def real(name: str, value: Any) -> float:
+    """Return a real number of any kind, a fraction for instance, as a float."""
+    if not isinstance(value, Real):
+        raise ValueError(f"{name} must be a real number; got {value!r}.")
+    return float(value)
+
+
+POWER = 0.95
+"""Probability with which a detectable violation is refuted."""
+
+
+def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, factor: float = 2.0) -> Verdict:
+    """Test a bound on the failure probability against an observed count.
+
+    The bound is refuted when a true rate equal to the bound would produce at least ``failures``
+    failures with probability at most ``alpha``; by monotonicity the same holds for every smaller rate.
+
+    Parameters
+    ----------
+    failures, trials : int
+        Independent trials and how many of them failed.
+    bound : float
+        Claimed upper bound of the failure probability.  At least 1, or ``nan`` (assumptions unmet),
+        is vacuous.
+    alpha : float
+        False-alarm rate: the largest allowed probability of a false refutation.
+    factor : float
+        The violation factor that the test must detect (power 95 %) to be called consistent; a test
+        that could not have detected it is undecided.
+
+    Returns
+    -------
+    Verdict
+        With exact Clopper-Pearson limits, the attained false-alarm rate and the smallest detectable
+        violation factor.  Zero failures are reported as an upper limit, never as a rate of zero.
+
+    Examples
+    --------
+    >>> judge(failures=30, trials=1000, bound=0.1).outcome
+    'consistent'
+    >>> judge(failures=200, trials=1000, bound=0.1).outcome
+    'refuted'
+    """
+    failures, trials = _check_counts(failures, trials)
+    alpha, factor = _check_options(alpha, factor)
+    bound = _check_bound(bound)
+    limits = clopper_pearson(failures, trials, alpha)
+    critical = critical_count(trials, bound, alpha) if not _is_vacuous(bound) else None
+    outcome, false_alarm, detectable = _decide(failures, trials, bound, critical, factor)
+    sentence = _describe(outcome, failures, trials, bound, limits[1], alpha, detectable, factor)
+    rate = failures / trials
+    return Verdict(outcome, sentence, (), failures, trials, bound, rate, *limits, alpha, false_alarm, detectable)
+
+
+def judge_family(cells: Iterable[tuple[int, int, float]], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
+    """Judge (failures, trials, bound) of every cell, so that ``alpha`` holds for all of them together.
+
+    This is Holm's step-down test.  Let m be the number of cells whose bound is not vacuous, and
+    p_i = P(Bin(trials_i, bound_i) >= failures_i).  The cell with the smallest p is refuted if p <= alpha / m,
+    the next one if p <= alpha / (m - 1), and so on until one is not.
+
+    The cells may depend on each other in any way, as strategies do that share random numbers. If h bounds hold, the
+    first of them that is refuted has p <= alpha / h, because at most m - h cells were refuted before it. By the union
+    bound this happens with probability at most alpha.
+
+    A vacuous bound is left out of m; which bounds are vacuous does not depend on the counts.
+
+    Parameters
+    ----------
+    cells : iterable of (failures, trials, bound)
+    alpha : float
+        Largest allowed probability that any bound that holds is refuted.
+    factor : float
+        See `judge`.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the cells.  ``Verdict.alpha`` is the level at which the cell was judged: alpha / m, or
+        Holm's level where only that refuted the cell.  Limits and the detectable factor belong to that level; the
+        power at alpha / m does not depend on the other cells.
+
+    Examples
+    --------
+    >>> [verdict.outcome for verdict in judge_family([(30, 1000, 0.1), (200, 1000, 0.1), (30, 1000, 1.0)])]
+    ['consistent', 'refuted', 'vacuous']
+    """
+    alpha, factor = _check_options(alpha, factor)
+    family: list[tuple[int, int, float]] = [
+        (*_check_counts(failures, trials), _check_bound(bound)) for failures, trials, bound in cells
+    ]
+    informative = [i for i, (_, _, bound) in enumerate(family) if not _is_vacuous(bound)]
+    levels = [alpha / max(1, len(informative))] * len(family)
+    p_values = {i: tail(family[i][0], family[i][1], family[i][2]) for i in informative}
+    for rank, i in enumerate(sorted(informative, key=p_values.__getitem__)):
+        level = alpha / (len(informative) - rank)
+        if p_values[i] > level:
+            break
+        if p_values[i] > levels[i]:
+            levels[i] = level
+    return [judge(*cell, alpha=level, factor=factor) for cell, level in zip(family, levels, strict=True)]
+
+
+def clopper_pearson(failures: int, trials: int, alpha: float) -> tuple[float, float]:
+    """Return exact one-sided limits of a binomial rate, each wrong with probability at most ``alpha``."""
+    failures, trials = _check_counts(failures, trials)
+    alpha, _ = _check_options(alpha, 2.0)
+    lower = 0.0 if failures == 0 else float(special.betaincinv(failures, trials - failures + 1, alpha))
+    if failures == trials:
+        return lower, 1.0
+    return lower, float(special.betainccinv(failures + 1, trials - failures, alpha))
+
+
+def tail(count: int, trials: int, rate: float) -> float:
+    """Return P(Bin(trials, rate) >= count), by the regularised incomplete beta function."""
+    count, trials = whole("count", count), whole("trials", trials)
+    if count <= 0:
+        return 1.0
+    if count > trials:
+        return 0.0
+    return float(special.betainc(count, trials - count + 1, rate))
+
+
+def critical_count(trials: int, bound: float, alpha: float) -> int:
+    """Return the smallest count that refutes: the least k with P(Bin(trials, bound) >= k) <= alpha.
+
+    ``trials + 1`` means that no outcome refutes.
+    """
+    low, high = 0, whole("trials", trials) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if tail(middle, trials, bound) <= alpha else (middle, high)
+    return high
+
+
+def detectable_rate(critical: int, trials: int, power: float = POWER) -> float:
+    """Return the smallest true rate at which at least ``critical`` failures appear with probability ``power``."""
+    critical, trials = whole("critical", critical), whole("trials", trials)
+    if critical > trials:
+        return math.inf
+    return float(special.betaincinv(critical, trials - critical + 1, power))
+
+
+def _check_options(alpha: Any, factor: Any) -> tuple[float, float]:
+    """Return the error rate and the factor as floats; raise ValueError outside their ranges."""
+    alpha, factor = real("alpha", alpha), real("factor", factor)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie in (0, 1); got {alpha}.")
+    if not factor > 1:
+        raise ValueError(f"factor must be above 1; got {factor}.")
+    return alpha, factor
+
+
+def _check_bound(bound: Any) -> float:
+    """Return the bound as a float; raise ValueError if negative.  ``nan`` and numbers above 1 are vacuous."""
+    bound = real("bound", bound)
+    if bound < 0:
+        raise ValueError(f"bound must not be negative; got {bound}.")
+    return float(bound)
+
+
+def _decide(
+    failures: int, trials: int, bound: float, critical: int | None, factor: float
+) -> tuple[Outcome, float, float | None]:
+    if critical is None:
+        return "vacuous", 0.0, None
+    false_alarm = tail(critical, trials, bound)
+    detectable = detectable_rate(critical, trials) / bound if bound > 0 else math.inf
+    if failures >= critical:
+        return "refuted", false_alarm, detectable
+    return ("consistent" if detectable <= factor else "undecided"), false_alarm, detectable
+
+
+def _describe(
+    outcome: Outcome,
+    failures: int,
+    trials: int,
+    bound: float,
+    upper: float,
+    alpha: float,
+    detectable: float | None,
+    factor: float,
+) -> str:
+    """Write one sentence for a verdict on a bound."""
+    seen, claimed = _show_counts(failures, trials), f"the bound {_show_rate(bound)}"
+    limit = f"(rate at most {_show_rate(upper)} at level {alpha:.0e})"
+    if outcome == "vacuous":
+        return f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
+    if outcome == "refuted":
+        return f"{seen} refuted {claimed}: a rate that small produces as many with probability at most {alpha:.0e}."
+    if outcome == "consistent":
+        return (
+            f"{seen} {limit} agreed with {claimed}; a violation by the factor "
+            f"{detectable:.3g} would have been seen with probability 95 %."
+        )
+    overlooked = _overlooked(trials, bound, detectable, factor)
+    return f"{seen} {limit} did not decide {claimed}: {overlooked}."
+
+
+def _overlooked(trials: int, bound: float, detectable: float | None, factor: float) -> str:
+    """Describe what an undecided test could not have detected."""
+    if bound == 0:
+        # No rate is a multiple of 0, and a single failure refutes it.
+        return f"only a rate of {detectable_rate(1, trials):.3g} or more would have been seen with probability 95 %"
+    if detectable == math.inf:
+        return "so few trials cannot refute it, whatever they show"
+    return (
+        f"only a violation by the factor {detectable:.3g} or more, not {factor:.3g}, "
+        f"would have been seen with probability 95 %"
+    )
+
+
+#: More than the rounding of a logarithm of the evidence; what is certified must exceed its threshold by this much.
+ROUNDING = 1e-6
+
+
+def log_evidence_below(failures: int, trials: int, bound: float) -> float:
+    """Return the log of the evidence that the failure probability is below a bound.
+
+    The mixture over q is Jeffreys' distribution Beta(1/2, 1/2), restricted to q < bound.
+
+    Parameters
+    ----------
+    failures, trials : int
+        Trials so far, and how many of them failed.
+    bound : float
+        The bound, in (0, 1).
+    """
+    failures, trials = _check_counts(failures, trials)
+    bound = _check_rate(bound)
+    successes = trials - failures
+    share = special.betainc(failures + 0.5, successes + 0.5, bound)
+    if share <= 0.0:
+        return -math.inf
+    mixed = special.betaln(failures + 0.5, successes + 0.5) + math.log(share)
+    start = special.betaln(0.5, 0.5) + math.log(special.betainc(0.5, 0.5, bound))
+    return float(mixed - start - failures * math.log(bound) - successes * math.log1p(-bound))
+
+
+def _check_rate(bound: float) -> float:
+    bound = real("bound", bound)
+    if not 0.0 < bound < 1.0:
+        raise ValueError(f"bound must lie in (0, 1); got {bound}.")
+    return float(bound)
