@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
