@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from scipy.special import gammaln
@@ -53,33 +52,6 @@ class MissingCut(Exception):
         super().__init__(order, positions)
         self.order = order
         self.positions = positions
-
-
-class Bench(Protocol):
-    """What enumeration must know of a pool."""
-
-    substreams: list[int]
-    replacement: str
-    levels: int
-    has_exact_scores: bool
-    resolution: float
-    baseline: float
-
-    def probabilities(self, substream: int) -> FloatArray:
-        """Return the probability of every atom of a substream."""
-        ...
-
-    def sizes(self, substream: int) -> IntArray:
-        """Return the number of rows of every atom of a substream, for draws without replacement."""
-        ...
-
-    def classes(self, substream: int) -> IntArray:
-        """Class of every atom of a substream: exchanging atoms of a class changes no score; members are neighbours."""
-        ...
-
-    def score(self, arm: int, counts: IntArray, level: int) -> Certified:
-        """Return the scores of lines of atom counts."""
-        ...
 
 
 class RowBench:
@@ -124,7 +96,7 @@ class RowBench:
 
 
 class KnownBench:
-    """Arms with finitely many values."""
+    """Arms with finitely many values; each has a substream."""
 
     has_exact_scores = True
     levels = 1
@@ -164,6 +136,10 @@ class KnownBench:
         """Means."""
         mean = counts @ self._values[arm] / (counts.sum(axis=1) * self._grids[arm])
         return mean, mean, mean
+
+
+#: What enumeration must know of a pool.
+Bench = RowBench | KnownBench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -348,11 +324,7 @@ class EnumeratedSession(ArmState):
             if lines.size:
                 scores = self._bench.score(arm, bought[arm][lines], level)
                 value[lines, arm], lower[lines, arm], upper[lines, arm] = scores
-        return (
-            Scores(value, lower, upper)
-            if self.has_exact_scores
-            else Scores(value, lower, upper, self._bench.resolution)
-        )
+        return Scores(value, lower, upper, self._bench.resolution)
 
     def counts(self) -> None:
         """Counts are of atoms, not of rows."""
