@@ -45,9 +45,9 @@ LIBRARIES = (
     "sklearn.linear_model",
 )
 #: A test that takes this many times its own processor time, and this many seconds more, is in an endless loop.
-LOOP_FACTOR, LOOP_SECONDS = 10.0, 20.0
+LOOP_FACTOR, LOOP_SECONDS = 10.0, 5.0
 #: Seconds that compiling a changed function and its callers may add.
-COMPILE_SECONDS = 120.0
+COMPILE_SECONDS = 30.0
 #: Seconds of the clock after which a mutant is given up. It does not count as caught.
 GIVE_UP_SECONDS = 1800.0
 #: Memory of one mutant, in bytes; a mutant that asks for more fails.
