@@ -313,6 +313,15 @@ class ParametricState(ArmState):
         """Return the true means."""
         return tuple(float(arm.mean) for arm in self._arms)
 
+    def reveal(self) -> tuple[list[float], list[float] | None]:
+        """Return the true risks of Bernoulli arms, or risks and deviations of Gaussian arms."""
+        kinds = {type(arm) for arm in self._arms}
+        if kinds == {BernoulliArm}:
+            return [1.0 - arm.mean if self.sign < 0 else arm.mean for arm in self._arms], None
+        if kinds == {GaussianArm}:
+            return [self.sign * arm.mean for arm in self._arms], [float(arm.scale or 0.0) for arm in self._arms]
+        raise ValueError("the optimal allocation is known for Bernoulli arms and for Gaussian arms only")
+
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute e-values that hold for every sample size and every strategy."""
         if self._evidence is None:

@@ -103,6 +103,10 @@ class ArmState(Protocol):
         """Return the true means, for loops that draw their own rewards."""
         raise ValueError(f"the means of {type(self).__name__} are not known: write a loop (pull, budget, rng)")
 
+    def reveal(self) -> tuple[list[float], list[float] | None]:
+        """Return the true risks and deviations (None for Bernoulli arms), for strategies that know the pool."""
+        raise ValueError(f"the distributions of {type(self).__name__} are not known: choose another strategy")
+
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute the evidence for the leader of each trial against each other arm.
 

@@ -16,9 +16,9 @@ from exml_sim.engine import Study, run
 from exml_sim.engine.study import Cell
 from simulations import certificates as certification
 from simulations.certificates import (
-    ALPHA,
     Certificate,
-    certify_cell,
+    certified_budget,
+    certify,
     read_certificates,
     replay,
     search_budget,
@@ -48,18 +48,11 @@ def only_cell(pool, strategy, budgets, **parts) -> tuple[Study, Cell]:
     return study, cell
 
 
-def certify(pool, strategy, budget, delta, alpha=ALPHA, *, max_trials=None, **parts) -> Certificate:
-    """Certify one budget of a strategy on a pool."""
-    return certify_cell(
-        *only_cell(pool, strategy, {"absolute": [budget]}, **parts), delta, alpha, max_trials=max_trials
-    )
-
-
 def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> None:
     """Eleven pulls fail in 5.03 % of the trials, twelve in 4.32 %."""
     assert 0.05 < true_rate(11, 0.7) < 0.0504
     assert true_rate(12, 0.7) < 0.0433
-    certificate = search_budget(*only_cell(two_normals(0.7), "uniform_allocation", {"per_arm": [1]}), 0.05)
+    certificate = certified_budget(two_normals(0.7), "uniform_allocation", 0.05)
     assert certificate.budget == 24
     assert not certify(two_normals(0.7), "uniform_allocation", 22, 0.05).attempts[0].certified
     assert math.fsum(attempt.level for attempt in certificate.attempts) <= 1e-9
