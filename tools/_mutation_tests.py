@@ -1,12 +1,14 @@
 """Run the tests of a mutant in a fork of a process that has imported the libraries, but nothing of the project.
 
-One traced run of the tests finds out which functions each test calls and how long it takes. Afterwards a mutant meets
-only the tests that call its function, the fastest first. Compiled functions and the statements of a module cannot be
-traced: their mutants meet all tests of the module.
+One run of the tests finds out which functions each test calls and how long it takes. Afterwards a mutant meets only the
+tests that call its function, the fastest first. Compiled functions and the statements of a module have no calls to
+note: their mutants meet all tests of the module.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
 import hashlib
 import importlib.abc
 import importlib.util
@@ -17,12 +19,11 @@ import resource
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -44,13 +45,16 @@ LIBRARIES = (
     "sklearn.linear_model",
 )
 #: A test that takes this many times its own processor time, and this many seconds more, is in an endless loop.
-LOOP_FACTOR, LOOP_SECONDS = 10.0, 20.0
+LOOP_FACTOR, LOOP_SECONDS = 10.0, 5.0
 #: Seconds that compiling a changed function and its callers may add.
-COMPILE_SECONDS = 120.0
+COMPILE_SECONDS = 30.0
 #: Seconds of the clock after which a mutant is given up. It does not count as caught.
 GIVE_UP_SECONDS = 1800.0
 #: Memory of one mutant, in bytes; a mutant that asks for more fails.
 MAX_MEMORY = 12 << 30
+
+#: Seconds of tests, the fastest first, that a mutant meets; one that passes them counts as survived.
+MAX_TEST_SECONDS = 15.0
 
 SURVIVED, CAUGHT, NO_TESTS = 0, 1, 2
 
@@ -66,40 +70,67 @@ def import_libraries() -> None:
     numba.njit(lambda x: x + 1)(1)
 
 
-def _run_pytest(files: Sequence[str], plugin: object, output: Path) -> int:
+def _run_pytest(arguments: Sequence[str], plugin: object, output: Path) -> int:
     with output.open("w") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
-    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header"]
-    return int(pytest.main([*options, *files], plugins=[plugin]))
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header"]
+    return int(pytest.main([*options, *arguments], plugins=[plugin]))
+
+
+#: Built-in function of the recording process that notes a call.
+_NOTE = "__note_call__"
 
 
 class _Recorder:
     """Note the functions of the modules that each test calls, and its processor time."""
 
-    def __init__(self, root: Path, modules: Sequence[str]) -> None:
-        self.watched = {str(root / module): module for module in modules}
+    def __init__(self) -> None:
+        self.called: set[str] = set()
+        self.failed: set[str] = set()
         self.tests: dict[str, dict[str, Any]] = {}
+        setattr(builtins, _NOTE, self.called.add)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        codes: set[CodeType] = set()
-
-        def trace_call(frame: FrameType, event: str, arg: object) -> None:
-            if frame.f_code.co_filename in self.watched:
-                codes.add(frame.f_code)
-
+        self.called.clear()
         start = time.process_time()
-        threading.settrace(trace_call)
-        sys.settrace(trace_call)
         try:
             return (yield)
         finally:
-            sys.settrace(None)
-            threading.settrace(None)
             seconds = round(time.process_time() - start, 3)
-            names = {f"{self.watched[code.co_filename]}:{code.co_qualname.split('.<locals>')[0]}" for code in codes}
-            self.tests[item.nodeid] = {"seconds": seconds, "functions": sorted(names)}
+            if item.nodeid not in self.failed:
+                self.tests[item.nodeid] = {"seconds": seconds, "functions": sorted(self.called)}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+
+def _note_calls(module: str, source: str) -> ast.Module:
+    """Begin every function and method of a module with a note of its call, except those that are compiled."""
+    tree = ast.parse(source)
+    for prefix, function in list_functions(tree):
+        if not is_compiled(function):
+            note = ast.parse(f"{_NOTE}({module + ':' + prefix + function.name!r})").body[0]
+            place = int(ast.get_docstring(function, clean=False) is not None)
+            function.body.insert(place, ast.fix_missing_locations(ast.copy_location(note, function.body[0])))
+    return tree
+
+
+def list_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions and methods of a module, each after the name of its class and a point."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield "", node
+        if isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.", part) for part in node.body if isinstance(part, ast.FunctionDef))
+
+
+def is_compiled(function: ast.FunctionDef) -> bool:
+    """Tell whether a function has a decorator of `exml_sim._internal.compiled`."""
+    names = {"kernel", "compiled", "compiled_sums", "compiled_inline"}
+    return any(isinstance(decorator, ast.Name) and decorator.id in names for decorator in function.decorator_list)
 
 
 def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, reuse: bool = False) -> Tests:
@@ -114,7 +145,7 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, re
     known: dict[str, Any] = {}
     missing, caches, digests = [], {}, {}
     for file in files:
-        name = hashlib.sha256(str(root / file).encode()).hexdigest()[:24]
+        name = hashlib.sha256(file.encode()).hexdigest()[:24]
         caches[file] = Path(tempfile.gettempdir()) / f"mutate-{name}.json"
         digest = state.copy()
         digest.update((root / file).read_bytes())
@@ -130,13 +161,18 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, re
         result, output = Path(folder) / "tests.json", Path(folder) / "output"
 
         def run() -> int:
-            recorder = _Recorder(root, modules)
+            recorder = _Recorder()
+            noted = {module: _note_calls(module, (root / module).read_text(encoding="utf-8")) for module in modules}
+            sys.meta_path.insert(0, _ChangedFinder(root, noted))
             status = _run_pytest(missing, recorder, output)
             result.write_text(json.dumps(recorder.tests))
             return status
 
-        if os.waitstatus_to_exitcode(os.waitpid(_fork(run), 0)[1]) != 0:
-            raise RuntimeError(f"tests fail without any change:\n{output.read_text()[-4000:]}")
+        status = os.waitstatus_to_exitcode(os.waitpid(_fork(run), 0)[1])
+        if status != pytest.ExitCode.OK:
+            print(f"Tests fail without any change, and are left out:\n{output.read_text()[-2000:]}")
+        if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            raise RuntimeError("tests cannot be run, see above")
         tests = json.loads(result.read_text())
     for file in missing:
         part = {name: test for name, test in tests.items() if name.split("::")[0] == file}
@@ -146,13 +182,18 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, re
 
 
 def choose_tests(tests: Tests, module: str, function: str | None, files: Sequence[str]) -> dict[str, float]:
-    """Return the tests that call a function (None for all tests), the fastest first, with their times."""
+    """Return the fastest tests that call a function (None for all tests), the fastest first, with their times."""
     chosen = {
         name: test["seconds"]
         for name, test in tests.items()
         if name.split("::")[0] in files and (function is None or f"{module}:{function}" in test["functions"])
     }
-    return dict(sorted(chosen.items(), key=lambda item: item[1]))
+    total, affordable = 0.0, {}
+    for name, seconds in sorted(chosen.items(), key=lambda item: item[1]):
+        total += seconds
+        if total <= MAX_TEST_SECONDS:
+            affordable[name] = seconds
+    return affordable
 
 
 class _Runner:
@@ -176,30 +217,31 @@ class _Runner:
         return (yield)
 
 
-class _MutantLoader(importlib.abc.InspectLoader):
-    """Load a module from a changed source; tracebacks and caches still name its file."""
+class _ChangedLoader(importlib.abc.InspectLoader):
+    """Load a module from a changed text or tree; tracebacks and caches still name its file."""
 
-    def __init__(self, file: Path, source: str) -> None:
+    def __init__(self, file: Path, source: str | ast.Module) -> None:
         self.file, self.source = file, source
 
     def get_source(self, fullname: str) -> str:
-        return self.source
+        return self.file.read_text(encoding="utf-8")
 
     def get_code(self, fullname: str) -> CodeType:
         return compile(self.source, str(self.file), "exec")
 
 
-class _MutantFinder(importlib.abc.MetaPathFinder):
-    """Find one module in a changed source."""
+class _ChangedFinder(importlib.abc.MetaPathFinder):
+    """Find some modules, by their paths in the project, in changed sources."""
 
-    def __init__(self, name: str, file: Path, source: str) -> None:
-        self.name, self.file, self.source = name, file, source
+    def __init__(self, root: Path, sources: Mapping[str, str | ast.Module]) -> None:
+        self.loaders = {
+            module.removesuffix(".py").replace("/", "."): _ChangedLoader(root / module, source)
+            for module, source in sources.items()
+        }
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
-        if fullname != self.name:
-            return None
-        loader = _MutantLoader(self.file, self.source)
-        return importlib.util.spec_from_file_location(fullname, self.file, loader=loader)
+        loader = self.loaders.get(fullname)
+        return loader and importlib.util.spec_from_file_location(fullname, loader.file, loader=loader)
 
 
 def start_mutant(
@@ -222,15 +264,14 @@ def start_mutant(
     def run() -> int:
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        name = module.removesuffix(".py").replace("/", ".")
-        sys.meta_path.insert(0, _MutantFinder(name, root / module, source))
+        sys.meta_path.insert(0, _ChangedFinder(root, {module: source}))
         runner = _Runner(chosen, COMPILE_SECONDS if kernels else 0.0)
         try:
             if kernels:
                 _compile_anew(root / module, kernels)
         except Exception:
             return CAUGHT
-        status = _run_pytest(sorted({test.split("::")[0] for test in chosen}), runner, output)
+        status = _run_pytest(["-x", *sorted({test.split("::")[0] for test in chosen})], runner, output)
         print(f"\n{runner.failed}")
         if status == pytest.ExitCode.NO_TESTS_COLLECTED:
             return NO_TESTS

@@ -1,7 +1,8 @@
 """Test the tests: change the core at random and count which changes they catch.
 
 ``python -m tools.mutate [--number 200] [--seed 1] [--only NAME]`` changes modules in memory, one process per mutant.
-A mutant differs from the code in one operator, comparison, constant or call. The test files of its module must fail.
+A mutant differs from the code in one operator, comparison, constant or call. One of the fastest tests that call its
+function must fail. ``--reuse`` keeps what an earlier run recorded about the tests.
 The run prints every survivor. It ends with 1 if fewer than 92 % of the mutants that are not equivalent were caught.
 """
 
@@ -40,7 +41,7 @@ _BANDIT = (
     "tests/properties/test_strategies.py",
     "tests/golden",
 )
-_THEORY = ("tests/theory", "tests/test_mutants.py", "tests/properties/test_bounds_hold.py", "tests/golden")
+_THEORY = ("tests/theory/test_*.py", "tests/test_mutants.py", "tests/golden")
 #: Modules of the core, and the test files that must notice a change.
 TARGETS: Mapping[str, Sequence[str]] = {
     **{
@@ -187,25 +188,16 @@ def choose_mutants(number: int, seed: int, only: str | None = None) -> list[Muta
 
 
 def find_context(source: str, line: int) -> tuple[str | None, tuple[str, ...]]:
-    """Return the function or method at a line, None if its calls cannot be traced; and the affected kernels.
+    """Return the function or method at a line, None if its calls are not noted; and the affected kernels.
 
-    Compiled functions cannot be traced, nor can statements of a module, which may affect all kernels.
+    The calls of compiled functions are not noted. Statements of a module may affect all of them.
     """
-    tree = ast.parse(source)
-    kernels = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _is_compiled(node)}
-    for node in tree.body:
-        for prefix, part in [
-            ("", node),
-            *((f"{node.name}.", part) for part in getattr(node, "body", ()) if isinstance(node, ast.ClassDef)),
-        ]:
-            if isinstance(part, ast.FunctionDef) and part.body[0].lineno <= line <= (part.end_lineno or line):
-                return (None, (part.name,)) if part.name in kernels else (prefix + part.name, ())
+    functions = list(_mutation_tests.list_functions(ast.parse(source)))
+    kernels = {function.name for _, function in functions if _mutation_tests.is_compiled(function)}
+    for prefix, function in functions:
+        if function.body[0].lineno <= line <= (function.end_lineno or line):
+            return (None, (function.name,)) if function.name in kernels else (prefix + function.name, ())
     return None, tuple(sorted(kernels))
-
-
-def _is_compiled(function: ast.FunctionDef) -> bool:
-    names = {"kernel", "compiled", "compiled_sums", "compiled_inline"}
-    return any(isinstance(decorator, ast.Name) and decorator.id in names for decorator in function.decorator_list)
 
 
 def read_equivalent() -> Mapping[str, str]:
@@ -215,11 +207,11 @@ def read_equivalent() -> Mapping[str, str]:
 
 
 def list_files(paths: Sequence[str]) -> list[str]:
-    """List the test files at these paths; a path that does not exist is an error."""
+    """List the test files at these paths or patterns; one without a file is an error."""
     files = []
     for path in paths:
-        found = sorted((ROOT / path).rglob("test_*.py")) if (ROOT / path).is_dir() else [ROOT / path]
-        if not found or not found[0].exists():
+        found = sorted((ROOT / path).rglob("test_*.py")) or sorted(ROOT.glob(path))
+        if not found:
             raise FileNotFoundError(f"{path}: no tests; correct TARGETS of tools/mutate.py")
         files += [file.relative_to(ROOT).as_posix() for file in found]
     return files

@@ -43,7 +43,7 @@ def _read_state(store: Path) -> dict[str, Any]:
 
     from exml_sim.engine.store import Store
 
-    with Store.read_own(store) as opened:
+    with Store.read(store, check=False) as opened:
         trials = opened.study.trials
         query = """
             SELECT c.cell, c.pool, c.score, c.strategy, c.budget, count(t.trial), coalesce(sum(1 - t.success), 0)

@@ -141,11 +141,6 @@ class Rows:
         with explained(self._path, "read"):
             return self._cursor.fetchone()
 
-    def fetchall(self) -> list[Any]:
-        """Return all lines that are left."""
-        with explained(self._path, "read"):
-            return self._cursor.fetchall()
-
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error without line breaks."""

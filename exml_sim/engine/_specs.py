@@ -175,9 +175,9 @@ def _build(name: str, plugin: Plugin | None, options: tuple[tuple[str, Any], ...
 
 
 def _options_of(strategy: Any) -> dict[str, Any]:
-    """Return the options of a strategy that is a dataclass; money as exact text."""
+    """Return the options of a strategy that is a dataclass, except those that are None; money as exact text."""
     pairs = ((entry.name, getattr(strategy, entry.name)) for entry in fields(strategy) if entry.init)
-    return {name: show(value) if isinstance(value, Fraction) else value for name, value in pairs}
+    return {name: show(value) if isinstance(value, Fraction) else value for name, value in pairs if value is not None}
 
 
 def _read_object(given: Any) -> StrategySpec:

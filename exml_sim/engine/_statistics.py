@@ -327,7 +327,7 @@ class Trials:
         query = """
             SELECT NOT success, regret, weight, count(*) FROM trials WHERE cell = ? GROUP BY success, regret, weight
         """
-        return self._store.rows(query, (self._cell,)).fetchall()
+        return list(self._store.rows(query, (self._cell,)))
 
     def lines(self) -> Iterable[Line]:
         """Failures, and all successes together: they have no regret and weigh nothing."""
@@ -447,7 +447,7 @@ def enumerated(
 ) -> CellSummary | None:
     """Summarise a cell's exact distribution; None if it is not known yet."""
     query = "SELECT failure, regret, pulls FROM distributions WHERE cell = ? ORDER BY arm"
-    lines: Sequence[tuple[float, float, float]] = store.rows(query, (cell["cell"],)).fetchall()
+    lines: Sequence[tuple[float, float, float]] = list(store.rows(query, (cell["cell"],)))
     if not lines:
         return None
     failure = math.fsum(line[0] for line in lines)

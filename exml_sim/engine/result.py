@@ -199,7 +199,7 @@ class StudyResult:
         number = self.store.counts(cell["cell"])[0]
         unit = float(Fraction(cell["unit"]))
         query = "SELECT spent, count(*), sum(weight) FROM trials WHERE cell = ? GROUP BY spent ORDER BY spent"
-        lines = self.store.rows(query, (cell["cell"],)).fetchall()
+        lines = list(self.store.rows(query, (cell["cell"],)))
         moments = Moments.of(lambda: ((spent * unit, often) for spent, often, _ in lines), number)
         low, high = mean_interval(moments.mean, moments.deviation, number, level)
         confident = sum(weight for _, _, weight in lines) / number

@@ -159,7 +159,7 @@ def run(
     if store is None:
         return StudyResult(opened, study)
     opened.close()
-    return StudyResult(Store.read_own(store), study)
+    return StudyResult(Store.read(store, check=False), study)
 
 
 def _is_lost(error: BaseException) -> bool:

@@ -98,16 +98,11 @@ class Store:
         try:
             beside(where, "-new").unlink(missing_ok=True)
             if is_blank(where):
-                cls.make(where, study, cells, metadata)
+                cls._build(where, lambda store: store._create(study, cells, metadata))
             return cls._open_to_write(where, study, lock)
         except BaseException:
             lock.release()
             raise
-
-    @classmethod
-    def make(cls, path: Path, study: Study, cells: Sequence[Cell], metadata: Sequence[CellMetadata]) -> None:
-        """Make a new, empty store of a study, all at once; call with its lock held."""
-        cls._build(path, lambda store: store._create(study, cells, metadata))
 
     @classmethod
     def make_from(cls, path: Path, parts: Sequence[Store]) -> None:
@@ -153,17 +148,12 @@ class Store:
         return store
 
     @classmethod
-    def read(cls, path: Path | str) -> Self:
-        """Open an existing store to look at it, and compare it with its checksums; safe while a run writes to it."""
-        return cls._read(Path(path), True)
+    def read(cls, path: Path | str, check: bool = True) -> Self:
+        """Open an existing store to look at it, also while a run writes to it.
 
-    @classmethod
-    def read_own(cls, path: Path | str) -> Self:
-        """Open a store that this process has just written: its contents need no comparison."""
-        return cls._read(Path(path), False)
-
-    @classmethod
-    def _read(cls, where: Path, check: bool) -> Self:
+        Its contents are compared with their checksums, unless this process has just written them (`check=False`).
+        """
+        where = Path(path)
         if not where.is_file():
             raise StoreError(f"there is no store at {where}")
         check_owner(where)
@@ -213,8 +203,8 @@ class Store:
 
     def _create_like(self, other: Store) -> None:
         """Take over study, cells and checksum of another store."""
-        head = other.rows("SELECT key, value FROM manifest").fetchall()
-        self._write_head(head, other.rows("SELECT * FROM cells ORDER BY cell").fetchall())
+        head = list(other.rows("SELECT key, value FROM manifest"))
+        self._write_head(head, list(other.rows("SELECT * FROM cells ORDER BY cell")))
 
     def _write_head(self, head: Sequence[Sequence[Any]], cells: Sequence[Sequence[Any]]) -> None:
         self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -339,7 +329,7 @@ class Store:
         """Return the cells of its study as they were stored; no pool is built."""
         pools = {pool.label: place for place, pool in enumerate(study.pools)}
         scores = {score.label: place for place, score in enumerate(study.scores)} | {"": -1}
-        lines = self.rows("SELECT cell, pool, score, strategy, budget, stream FROM cells ORDER BY cell").fetchall()
+        lines = list(self.rows("SELECT cell, pool, score, strategy, budget, stream FROM cells ORDER BY cell"))
         if any(pool not in pools or score not in scores for _, pool, score, *_ in lines):
             raise StoreError(f"{self.path} holds no study that can be read: its cells belong to another one")
         return tuple(
@@ -505,7 +495,7 @@ class Store:
         for table in () if portable else ("distributions", "terms"):
             for line in self.rows(f"SELECT * FROM {table} ORDER BY 1, 2"):
                 total.update(repr(line).encode())
-        for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():
+        for (cell,) in list(self.rows("SELECT cell FROM cells ORDER BY cell")):
             total.update(repr(self.pulls(cell)).encode())
         return total.hexdigest()
 

@@ -77,7 +77,7 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
 
 
 @compiled
-def ball_block(gram, y, theta, counts, radius, tol, limit, ways, models, start, stop, risk, objective, lower, steps):
+def ball_block(gram, y, theta, counts, radius, tol, limit, models, start, stop, risk, objective, lower, steps):
     """Solve trials start..stop-1 of the ball form and write their scores.
 
     `models`, shape (trials, 4, rows), takes the coefficients of h and g and the dual point of each, one after the other
@@ -87,7 +87,7 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, ways, models, start, 
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
         p = p / np.sum(p)
-        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit, ways)
+        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit)
         steps[trial] = used
         if len(models) > 0:
             copy_two(cu, cw, models[trial, 0], models[trial, 1])

@@ -139,11 +139,7 @@ def dot2_error(n):
 def scale_into_ball(gram, radius, a):
     """Scale coefficients into the ball if necessary; compute their values and the errors of :func:`ball_model`.
 
-    Returns
-    -------
-    a, values, excess, lost
-        Rounded coefficients, their values, by which share their norm may exceed the radius, and the error of a value
-        over the root of its diagonal entry.
+    Return coefficients, values, the share by which the norm may exceed the radius, and tau r.
     """
     values, square = exact_product(gram, a)
     if np.sqrt(max(square, 0.0)) > radius:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim._internal.compiled import compiled, compiled_inline
+from exml_sim._internal.compiled import compiled
 from exml_sim.rejection._dual import maximise
 from exml_sim.rejection._linalg import cholesky_solve, copy_two, padded
 from exml_sim.rejection._newton import directions, factor_free
@@ -93,7 +93,7 @@ def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, 
     return upper, lower, shrink_h, shrink_g
 
 
-@compiled_inline
+@compiled
 def search_multipliers(gram, y, p, theta, radius, tol, limit):
     """Solve the ball problem for weights that are positive and sum to one, whether or not the balls bind.
 
@@ -114,7 +114,6 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
     u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     alpha, beta = np.zeros(n), np.zeros(n)
     face = np.zeros(n, np.int64)
-    none = np.empty((n, 0))
     # The loss is never negative: alpha = beta = 0 gives the lower bound 0.
     best_upper, best_lower = np.inf, 0.0
     best_cu, best_cw, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -139,7 +138,7 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
             warm = max(WARM / far, WARM)
             refresh(gram, u, v, ku, kv, ku0, kv0)
             _, value, more, _ = proximal(
-                gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
+                gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
         steps += more

@@ -20,7 +20,6 @@ from exml_sim._internal.validation import (
     check_jobs,
     check_positive,
 )
-from exml_sim.rejection._ball import EITHER
 from exml_sim.rejection._batch import affine_block, ball_block, penalised_block, tidy_weights
 from exml_sim.rejection._dual import maximise
 from exml_sim.rejection._triangle import A1, A2, B2, geometry
@@ -264,7 +263,7 @@ def _batch_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
 ) -> _Columns:
     scores = _Columns.empty(len(counts))
-    arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps, EITHER, np.empty((0, 4, 0)))
+    arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps, np.empty((0, 4, 0)))
     _in_blocks(ball_block, arguments, scores, len(counts), jobs)
     for t in np.flatnonzero(is_short(scores.objective - scores.lower, scores.objective, tol)):
         helped = _try_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
@@ -305,9 +304,7 @@ def _solve_ball(problem: Problem, tol: float, max_iter: int) -> Solution:
     rows, gram, y, p = _active(problem)
     # No scores: the certificate below is computed from the model on all rows.
     none, models, steps = np.empty(0), np.empty((1, 4, len(p))), np.zeros(1, np.int64)
-    ball_block(
-        gram, y, problem.theta, p[None], problem.ball, tol, max_iter, EITHER, models, 0, 1, none, none, none, steps
-    )
+    ball_block(gram, y, problem.theta, p[None], problem.ball, tol, max_iter, models, 0, 1, none, none, none, steps)
     u, w, alpha, beta = (np.zeros(len(problem.y)) for _ in range(4))
     u[rows], w[rows], alpha[rows], beta[rows] = models[0]
     return certify_ball(problem, u, w, alpha, beta, int(steps[0]), "dual")

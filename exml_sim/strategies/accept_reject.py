@@ -87,7 +87,6 @@ def _unclear(scores: Scores, slots: IntArray, width: int) -> BoolArray:
     blur = 2.0 * scores.width()
     extreme = np.where(accept, ordered[:, 1] - ordered[:, 0], ordered[:, width - 1] - ordered[:, width - 2])
     # With two arms and one slot both distances are the same number, and to accept one is to reject the other.
-    contested = (slots > 0) & (slots < width) & (width > 2)
-    gap = np.where(contested, np.abs(np.where(contested, above, 0.0) - np.where(contested, below, 0.0)), np.inf)
-    open_lines = (extreme <= blur) | (gap <= 2.0 * blur)
+    is_contested = (np.abs(above - below) <= 2.0 * blur) & (width > 2)
+    open_lines = (extreme <= blur) | is_contested
     return np.asarray(open_lines[:, None] & np.isfinite(scores.value), dtype=np.bool_)

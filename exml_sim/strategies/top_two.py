@@ -53,8 +53,8 @@ def _find_pair(
     leader = lowest(scores, 1, tied, ties)
     distance, spread = np.empty(pulls.shape), np.empty(pulls.shape)
     measure_distances(scores.value, pulls, leader[:, 0], 0.0, distance, spread)
-    unit = scores.unit / spread if scores.resolution > 0.0 else 1.0
-    challenger = lowest(Scores(distance, distance, distance, scores.resolution, unit), 1, tied, ties)
+    costs = Scores(distance, distance, distance, scores.resolution, scores.unit / spread)
+    challenger = lowest(costs, 1, tied, ties)
     return np.concatenate([leader, challenger], axis=1), distance, spread
 
 

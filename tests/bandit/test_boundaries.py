@@ -9,9 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exml_sim.bandit._ties import TieBreaker
 
-from exml_sim.bandit._ranking import Scores, count_fewest, cut_unclear, group_equal, lowest, mark_arms, ranking
+from exml_sim.bandit._ranking import (
+    Scores,
+    TieBreaker,
+    count_fewest,
+    cut_unclear,
+    group_equal,
+    lowest,
+    mark_arms,
+    ranking,
+)
 from exml_sim.bandit.ledger import Ledger, Overspend, count_pulls, share_among, share_money
 from exml_sim.money import LARGEST_UNITS, MOST_DIGITS, CandidateCost, Prices, allot, exact, exact_cost, short, show
 from exml_sim.seeds import Seeds

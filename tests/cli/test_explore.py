@@ -13,6 +13,7 @@ from exml_sim.cli import main
 from exml_sim.cli._explore_files import FILES
 from exml_sim.cli._tables import parse_offer
 from exml_sim.datasets import make_synthetic
+from tests.cli.test_main import call as run
 
 
 @pytest.fixture
@@ -33,13 +34,6 @@ def data(tmp_path, monkeypatch):
 COMMON = ["--label", "y", "--observed", "a,b"]
 PAPER = ["--preset", "paper"]
 THREE = ["--candidate", "low=low:1", "--candidate", "mid=m1,m2:2.5", "--candidate", "high=high:1.2"]
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
 
 
 def read(path):

@@ -48,7 +48,7 @@ def kill_when(path: Path, done: int, victim: int, killed_at: list[int]) -> threa
         while time.monotonic() < deadline and not killed_at:
             time.sleep(0.02)
             try:
-                with Store.read_own(path) as store:
+                with Store.read(path, check=False) as store:
                     stored = int(store.rows("SELECT count(*) FROM trials").fetchone()[0])
             except ValueError:
                 continue

@@ -16,7 +16,7 @@ from tests.statistical.bounds import BOUNDS, STRATEGIES
 from tests.statistical.worlds import World, hold_counted, hold_exactly
 
 #: Scores that one example may compute by enumeration, in closed form and by the solver. Beyond, trials are cheaper.
-MOST_SCORES, MOST_SOLVED = 60_000, 5_000
+MOST_SCORES, MOST_SOLVED = 60_000, 3_000
 #: Rows that one example may draw, and trials times b that decide a bound b at the factor 2 among three bounds.
 MOST_ROWS, TRIALS = 4_000_000, 85
 #: Examples in CI and in the sweep.

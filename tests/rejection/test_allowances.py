@@ -168,7 +168,8 @@ def test_lower_bound_over_the_ball(certificates: Any, case: tuple[int, float, fl
         problem.gram, problem.y, problem.p, problem.theta, radius, problem.alpha.copy(), problem.beta.copy()
     )
     pull_h, pull_g = problem.alpha * problem.y / 2, problem.theta * problem.b * problem.beta - problem.alpha / 2
-    pulled = radius * (np.sqrt(pull_h @ problem.gram @ pull_h) + np.sqrt(pull_g @ problem.gram @ pull_g))
+    squares = [a @ problem.gram @ a + ((ROWS + 2) * UNIT * problem.reach(a)) ** 2 for a in (pull_h, pull_g)]
+    pulled = radius * np.sqrt(squares).sum()
     size = (problem.alpha + problem.theta * problem.b * problem.beta) @ problem.roots
     expected = problem.linear - pulled - (ROWS + 4) * UNIT * (problem.linear + pulled) - 4 * UNIT * radius * size
     assert got == pytest.approx(max(expected, 0.0), rel=1e-10)
@@ -176,6 +177,46 @@ def test_lower_bound_over_the_ball(certificates: Any, case: tuple[int, float, fl
         problem.gram, problem.y, problem.p, problem.theta, 1e6, problem.alpha.copy(), problem.beta.copy()
     )
     assert nothing == 0.0
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_models_over_the_ball(certificates: Any, case: tuple[int, float, float]) -> None:
+    """The formula of the docstring, for a radius that shrinks neither function, one of them, and both."""
+    problem = Problem(*case)
+    sizes = [float(np.sqrt(a @ problem.gram @ a)) for a in (problem.u, problem.w)]
+    largest = 1 + (ROWS + 4) * UNIT
+    bounds = []
+    for radius in (2 * max(sizes), (sizes[0] * sizes[1]) ** 0.5, 0.1 * min(sizes), max(sizes)):
+        models, error = [], 0.0
+        # The larger norm meets the radius exactly in the last case, up to the rounding of one square root.
+        for coefficients, size, slope in zip((problem.u, problem.w), sizes, (0.5, problem.slope_g), strict=True):
+            a = coefficients * min(1.0, radius / size)
+            values, tau = problem.gram @ a, ((ROWS + 2) * UNIT) ** 2
+            norm = np.sqrt(a @ values + tau * problem.reach(a) ** 2)
+            excess = max((1 + 4 * UNIT) * norm / radius - 1, 0.0)
+            lost = (UNIT + excess) * np.abs(values) + tau * problem.reach(a) * problem.roots
+            error += float(problem.p @ (slope * lost))
+            models.append((a, values))
+        (u, h), (w, g) = models
+        size = problem.p @ (1 + np.abs(h) + (1 + problem.b) * np.abs(g))
+        loss = problem.loss(h, g) + error + (ROWS + 4) * UNIT * size
+        arguments = (problem.gram, problem.y, problem.p, problem.theta, radius, problem.u.copy(), problem.w.copy())
+        got = certificates.ball_model(*arguments)
+        expected = (u, w, h, g) if loss <= largest else (np.zeros(ROWS),) * 4
+        for part, vector in zip(got[:4], expected, strict=True):
+            np.testing.assert_allclose(part, vector, atol=1e-12)
+        assert got[4] == pytest.approx(min(loss, largest), rel=1e-10)
+        bounds.append(loss)
+    assert np.isfinite(bounds).all()
+
+
+def test_a_model_that_rounding_has_destroyed_is_replaced_by_zero(certificates: Any) -> None:
+    problem = Problem(0, 0.1)
+    bad = np.full(ROWS, np.nan)
+    arguments = (problem.gram, problem.y, problem.p, problem.theta, 1.0)
+    *model, loss = certificates.ball_model(*arguments, bad, bad)
+    assert all((part == 0).all() for part in model)
+    assert loss == 1 + (ROWS + 4) * UNIT
 
 
 @pytest.mark.parametrize("over_the_ball", [False, True])

@@ -1,91 +1,300 @@
-"""Every strategy in lock-step selects what its one-trial reference selects, trial by trial."""
+"""Strategies in lock-step buy and select what plain loops over one trial do, for equal and unequal costs.
 
+Money is shared in proportion to costs or equally. A benchmark of strategies is compared with loops of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil, erfc, exp, floor, pi, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.rules import PAIRS
 from exml_sim._internal.binomial import clopper_pearson
+from exml_sim.bandit.parametric import BoundedArm
 from exml_sim.engine import StrategySpec
-from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
+    BaseStrategy,
     MedianElimination,
     SuccessiveAcceptsRejects,
     SuccessiveRejects,
     TopTwo,
     UniformAllocation,
+    ValueOfInformationCommit,
 )
 from exml_sim.strategies.ocba import Ocba
 from exml_sim.strategies.ugap import UGapEb
+from exml_sim.strategies.value_of_information import HALF
 from simulations.bench import RULES
-from tests.bandit.losses import LossPool, coins
+from tests.bandit.losses import LossPool
 from tests.strategies import reference
 
-BUDGET = 210
-TRIALS = 150
+TRIALS = 40
 #: False-alarm probability of one comparison of counts.
 ALARM = 1e-7
 
 
-def running_means(pool, trials, longest):
-    """Mean of the first n pulls for every trial, arm and n, shape (trials, K, longest + 1)."""
-    arms = pool.open(Seeds.of(21, range(trials)))
-    ones = np.ones((trials, pool.n_arms), dtype=np.int64)
-    means = np.full((trials, pool.n_arms, longest + 1), np.nan)
-    for n in range(1, longest + 1):
-        arms.pull(ones, False, lambda granted, due: None)
-        means[:, :, n] = arms.score(ones.astype(bool), False, 0).value
-    return means
+class Trial:
+    """One trial in plain numbers: pulls, money, and the mean of the first pulls of every arm."""
+
+    def __init__(self, means: np.ndarray, costs: list[int], budget: int, alignment: str) -> None:
+        self.means, self.costs, self.budget, self.alignment = means, costs, budget, alignment
+        self.n_arms = len(costs)
+        self.had = [0] * self.n_arms
+        self.left = budget
+
+    def buy(self, money: Fraction | int, arms: Iterable[int]) -> None:
+        arms = list(arms)
+        total = sum(self.costs[arm] for arm in arms)
+        for arm in arms:
+            share = (
+                money * self.costs[arm] / Fraction(total) if self.alignment == "sample" else Fraction(money, len(arms))
+            )
+            pulls = floor(share / self.costs[arm])
+            self.had[arm] += pulls
+            self.left -= pulls * self.costs[arm]
+
+    def score(self, arm: int) -> float:
+        return float(self.means[arm, self.had[arm]])
+
+    def order(self, arms: Iterable[int]) -> list[int]:
+        return sorted(arms, key=lambda arm: (self.score(arm), arm))
 
 
-CASES = [
+def uniform(t: Trial) -> list[int]:
+    t.buy(t.budget, range(t.n_arms))
+    return t.order(range(t.n_arms))[:1]
+
+
+def median_elimination(t: Trial) -> list[int]:
+    active, rounds = list(range(t.n_arms)), (t.n_arms - 1).bit_length()
+    for _ in range(rounds):
+        t.buy(Fraction(t.budget, rounds), active)
+        active = t.order(active)[: ceil(len(active) / 2)]
+    return active
+
+
+def fresh_halving(t: Trial) -> list[int]:
+    """Median elimination that scores the pulls of the round alone."""
+    active, rounds = list(range(t.n_arms)), (t.n_arms - 1).bit_length()
+    for _ in range(rounds):
+        before = {arm: (t.had[arm], round(t.score(arm) * t.had[arm]) if t.had[arm] else 0) for arm in active}
+        t.buy(Fraction(t.budget, rounds), active)
+        own = {arm: (round(t.score(arm) * t.had[arm]) - total) / (t.had[arm] - n) for arm, (n, total) in before.items()}
+        active = sorted(active, key=lambda arm: (own[arm], arm))[: ceil(len(active) / 2)]
+    return active
+
+
+def list_phases(t: Trial) -> list[Fraction]:
+    """Money of the phases of successive rejects for the mean cost."""
+    mean = Fraction(sum(t.costs), t.n_arms)
+    scale = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, t.n_arms + 1))
+    totals = [0, *(ceil((t.budget // mean - t.n_arms) / (scale * (t.n_arms + 1 - k))) for k in range(1, t.n_arms))]
+    return [mean * (totals[k] - totals[k - 1]) * (t.n_arms + 1 - k) for k in range(1, t.n_arms)]
+
+
+def successive_rejects(t: Trial) -> list[int]:
+    active = list(range(t.n_arms))
+    for money in list_phases(t):
+        t.buy(floor(money), active)
+        active.remove(t.order(active)[-1])
+    return active
+
+
+def accepts_rejects(t: Trial, k: int) -> list[int]:
+    active, accepted = list(range(t.n_arms)), []
+    for money in list_phases(t):
+        t.buy(floor(money), active)
+        order, slots = t.order(active), k - len(accepted)
+        best, worst = t.score(order[0]), t.score(order[-1])
+        if slots == 0:
+            is_accepted = False
+        elif slots == len(order):
+            is_accepted = True
+        else:
+            is_accepted = t.score(order[slots]) - best > worst - t.score(order[slots - 1])
+        decided = order[0] if is_accepted else order[-1]
+        active.remove(decided)
+        if is_accepted:
+            accepted.append(decided)
+    return accepted + (active if len(accepted) < k else [])
+
+
+def ocba(t: Trial, share: Fraction, rounds: int) -> list[int]:
+    everyone = range(t.n_arms)
+    t.buy(floor(t.budget * share), everyone)
+    for remaining in range(rounds, 0, -1):
+        leader = t.order(everyone)[0]
+        gaps = [t.score(arm) - t.score(leader) for arm in everyone]
+        smallest = max(*gaps, 1e-12) * 1e-4
+        weights = [1.0 / max(gap, smallest) ** 2 for gap in gaps]
+        weights[leader] = 0.0
+        weights[leader] = sqrt(sum(weight**2 for weight in weights))
+        t.buy(t.left // remaining, [max(everyone, key=lambda arm: (weights[arm] / t.had[arm], -arm))])
+    return t.order(everyone)[:1]
+
+
+def top_two(t: Trial, share: Fraction, rounds: int) -> list[int]:
+    everyone = range(t.n_arms)
+    t.buy(floor(t.budget * share), everyone)
+    for remaining in range(rounds, 0, -1):
+        leader = t.order(everyone)[0]
+        distance = {
+            arm: (t.score(arm) - t.score(leader)) / sqrt(1 / t.had[leader] + 1 / t.had[arm])
+            for arm in everyone
+            if arm != leader
+        }
+        t.buy(t.left // remaining, [leader, min(distance, key=lambda arm: (distance[arm], arm))])
+    return t.order(everyone)[:1]
+
+
+def ugap(t: Trial, share: Fraction, rounds: int, e: float) -> list[int]:
+    everyone = range(t.n_arms)
+    t.buy(floor(t.budget * share), everyone)
+    total = t.budget * t.n_arms / sum(t.costs)
+    for remaining in range(rounds, -1, -1):
+        values = [t.score(arm) for arm in everyone]
+        gaps = [value - min(values) or sorted(values)[1] - value for value in values]
+        hardness = sum(1.0 / max((gap + e) / 2.0, e) ** 2 for gap in gaps)
+        widths = [sqrt(max(total - t.n_arms, 1.0) / (4.0 * hardness * n)) for n in t.had]
+        lower = [value - width for value, width in zip(values, widths, strict=True)]
+        index = [values[k] + widths[k] - min(lower[arm] for arm in everyone if arm != k) for k in everyone]
+        leader = index.index(min(index))
+        if remaining:
+            rival = min((arm for arm in everyone if arm != leader), key=lambda arm: (lower[arm], arm))
+            t.buy(t.left // remaining, [rival if t.had[rival] < t.had[leader] else leader])
+    return [leader]
+
+
+def is_worth_it(t: Trial, arm: int, leader: int, deviation: float, half: float) -> bool:
+    """Whether the expected gain of as many further rows of a challenger is above what the leader loses by them."""
+    own, rows, cost = t.had[leader], t.had[arm], t.costs[leader]
+    moved = deviation * sqrt(1 / rows + 1 / own) * sqrt(1 / 2)
+    u = min((t.score(arm) - t.score(leader)) / moved, 40.0)
+    gain = moved * (exp(-u * u / 2) / sqrt(2 * pi) - u * erfc(u / sqrt(2)) / 2)
+
+    def explained(final: float) -> float:
+        return final / (final + half) * (own + half) / own
+
+    rich = own + t.left // cost
+    poor = own + min(t.left // cost, max(t.left - rows * t.costs[arm], 0) / cost)
+    return gain > max(1.0 - t.score(leader), 0.0) * (explained(rich) - explained(poor))
+
+
+def value_of_information(t: Trial, share: Fraction, rounds: int, deviation: float, half: float) -> list[int]:
+    one_each = sum(t.costs) if t.alignment == "sample" else t.n_arms * max(t.costs)
+    t.buy(floor(max(t.budget * share, min(t.budget, one_each))), range(t.n_arms))
+    active = list(range(t.n_arms))
+    for _ in range(rounds):
+        leader = t.order(active)[0]
+        active = [arm for arm in active if arm == leader or is_worth_it(t, arm, leader, deviation, half)]
+        if len(active) == 1:
+            break
+        t.buy(min(sum(t.had[arm] * t.costs[arm] for arm in active), t.left // 2), active)
+    leader = t.order(active)[0]
+    t.buy(t.left, [leader])
+    return [leader]
+
+
+QUARTER, FIFTH = Fraction(1, 4), Fraction(1, 5)
+CASES: list[tuple[BaseStrategy, Callable[[Trial], list[int]]]] = [
+    (UniformAllocation(), uniform),
+    (MedianElimination(), median_elimination),
+    (MedianElimination(accumulate=False), fresh_halving),
+    (SuccessiveRejects(), successive_rejects),
+    (SuccessiveAcceptsRejects(k=1), lambda t: accepts_rejects(t, 1)),
+    (SuccessiveAcceptsRejects(k=2), lambda t: accepts_rejects(t, 2)),
+    (SuccessiveAcceptsRejects(k=3), lambda t: accepts_rejects(t, 3)),
+    (Ocba(), lambda t: ocba(t, QUARTER, 48)),
+    (Ocba(rounds=9), lambda t: ocba(t, QUARTER, 9)),
+    (TopTwo(), lambda t: top_two(t, QUARTER, 24)),
+    (UGapEb(), lambda t: ugap(t, QUARTER, 48, 0.01)),
+    (UGapEb(rounds=5, epsilon=0.3), lambda t: ugap(t, QUARTER, 5, 0.3)),
+    (ValueOfInformationCommit(), lambda t: value_of_information(t, FIFTH, 4, 0.5, HALF)),
     (
-        UniformAllocation(),
-        lambda mean, k: [reference.ranked(range(k), [mean(a, BUDGET // k) for a in range(k)])[0]],
+        ValueOfInformationCommit(first_round_share=Fraction(1, 20), rounds=7, deviation=0.1, half=200.0),
+        lambda t: value_of_information(t, Fraction(1, 20), 7, 0.1, 200.0),
     ),
-    (MedianElimination(), lambda mean, k: reference.median_elimination(mean, k, BUDGET)),
-    (SuccessiveRejects(), lambda mean, k: reference.successive_rejects(mean, k, BUDGET)),
-    (SuccessiveAcceptsRejects(k=1), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 1)),
-    (SuccessiveAcceptsRejects(k=3), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 3)),
     (
-        TopTwo(first_round_share=Fraction(1, 3), rounds=7),
-        lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 3), 7),
+        ValueOfInformationCommit(rounds=6, deviation=2.0, half=3.0),
+        lambda t: value_of_information(t, FIFTH, 6, 2.0, 3.0),
     ),
-    (TopTwo(), lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 4), 24)),
-    (MedianElimination(accumulate=False), lambda mean, k: reference.fresh_halving(mean, k, BUDGET)),
-    (Ocba(), lambda mean, k: reference.ocba(mean, k, BUDGET, Fraction(1, 4), 48)),
-    (UGapEb(), lambda mean, k: reference.ugape_budget(mean, k, BUDGET, Fraction(1, 4), 48, 0.01)),
+]
+#: Means, costs and budget: equal, mild and extreme costs, the best arm cheap or expensive, means that tie.
+POOLS = [
+    ([0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [1] * 7, 210),
+    ([0.4, 0.4, 0.4], [1] * 3, 210),
+    ([0.3, 0.5, 0.4, 0.45], [2, 5, 3, 7], 601),
+    ([0.5, 0.35, 0.5], [1, 40, 3], 900),
+    ([0.2, 0.3, 0.8, 0.25, 0.9], [9, 1, 1, 2, 30], 800),
+    ([0.9, 0.9], [3, 4], 333),
 ]
 
 
-def test_every_rule_of_the_bench_has_a_plain_loop():
+def make_pool(means: list[float], costs: list[int]) -> LossPool:
+    """Arms with the values 0 and 1, of which every single pull is a fixed number."""
+    return LossPool([BoundedArm((0.0, 1.0), (1.0 - m, m), cost=c) for m, c in zip(means, costs, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[int, np.ndarray]:
+    return {
+        place: reference.running_means(make_pool(means, costs), TRIALS, budget // min(costs))
+        for place, (means, costs, budget) in enumerate(POOLS)
+    }
+
+
+@pytest.mark.parametrize("alignment", ["sample", "budget"])
+@pytest.mark.parametrize("place", range(len(POOLS)))
+@pytest.mark.parametrize(("strategy", "loop"), CASES, ids=[f"{type(s).__name__}{n}" for n, (s, _) in enumerate(CASES)])
+def test_purchases_and_selections_are_those_of_the_plain_loop(
+    tables: dict[int, np.ndarray],
+    strategy: BaseStrategy,
+    loop: Callable[[Trial], list[int]],
+    place: int,
+    alignment: str,
+) -> None:
+    means, costs, budget = POOLS[place]
+    if strategy.selects > len(means):
+        pytest.skip("more slots than arms")
+    pool = make_pool(means, costs)
+    batch = pool.explore_many(replace(strategy, alignment=alignment, ties="lowest"), budget, TRIALS, seed=21)
+    for trial in range(TRIALS):
+        plain = Trial(tables[place][trial], costs, budget, alignment)
+        selected = loop(plain)
+        assert batch.pulls[trial].tolist() == plain.had, f"trial {trial}"
+        assert batch.selected[trial].tolist() == selected, f"trial {trial}"
+        assert budget - batch.spent_units[trial] == plain.left >= 0
+
+
+def test_money_of_first_rounds() -> None:
+    """The most expensive arm decides where money is shared equally; the budget bounds what is asked for."""
+    for alignment, one_each in (("sample", 6), ("budget", 12)):
+        strategy = ValueOfInformationCommit(alignment=alignment)
+        pool = make_pool([0.5] * 3, [1, 1, 4])
+        for budget, money in ((5, 5), (one_each, one_each), (20, one_each), (100, 20)):
+            assert strategy.first_round_cost(Fraction(budget), pool.prices) == money
+    for strategy in (SuccessiveRejects(), SuccessiveAcceptsRejects(k=1)):
+        # Below one pull of each arm at the mean cost the schedule is negative: nothing is bought.
+        assert strategy.first_round_cost(Fraction(3), pool.prices) == 0
+        assert (
+            strategy.first_round_cost(Fraction(60), pool.prices) == list_phases(Trial(None, [1, 1, 4], 60, "sample"))[0]
+        )
+
+
+def test_every_rule_of_the_bench_has_a_plain_loop() -> None:
     bench = {StrategySpec.read(rule).label for rule in RULES.values()}
     assert bench <= {StrategySpec.read(strategy).label for strategy, _ in CASES}
     assert bench == {StrategySpec.read(pair.rule).label for pair in PAIRS}
 
 
-@pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
-@pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
-def test_selects_what_the_reference_selects(strategy, slow, means):
-    pool = coins(means)
-    table = running_means(pool, TRIALS, BUDGET)
-    found = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21)
-    for trial in range(TRIALS):
-        expected = slow(lambda arm, n, t=trial: table[t, arm, n], pool.n_arms)
-        assert found.selected[trial].tolist() == list(expected), f"trial {trial}"
-
-
-def test_top_two_pulls_match_the_reference_budget():
-    pool = LossPool.bernoulli([0.3, 0.5, 0.4])
-    found = pool.explore_many(TopTwo(rounds=5), 100, 20)
-    assert np.all(found.pulls.sum(axis=1) >= 98)
-    assert np.all(found.pulls.sum(axis=1) <= 100)
-
-
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_the_loops_of_the_benchmark_fail_as_often(pair):
+def test_the_loops_of_the_benchmark_fail_as_often(pair: Any) -> None:
     """Counts of two independent ways."""
     means, budget, looped = [0.4, 0.5, 0.55, 0.6, 0.65], 120, 1_500
     ours = LossPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exml_sim.bandit._ties import TieBreaker
 
-from exml_sim.bandit._ranking import Scores
+from exml_sim.bandit._ranking import Scores, TieBreaker
 from exml_sim.bandit._sampling import OrderReader, RangeSampler, RowOptions, RowSampler
+from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.parametric import GaussianArm
-from exml_sim.bandit.trial_batch import TrialBatch
+from exml_sim.bandit.trial_batch import ArmState, TrialBatch
 from exml_sim.money import Prices
 from exml_sim.seeds import Seeds, philox
 from exml_sim.strategies import (
@@ -25,7 +25,9 @@ from exml_sim.strategies import (
     ValueOfInformationCommit,
     accept_reject,
     by_name,
+    ocba,
     top_two,
+    ugap,
 )
 from tests.bandit.losses import LossPool, coins
 
@@ -157,6 +159,10 @@ class BuyPulls(BaseStrategy):
         assert batch.total_pulls == 7 * 3 / 4
         batch.buy_pulls(np.array([[2, 0, 1]] * 2))
         assert batch.pulls.tolist() == [[2, 0, 1]] * 2
+        with pytest.raises(ValueError, match="no fresh rows to score"):
+            batch.score(lambda scores: np.zeros((2, 3), dtype=np.bool_), fresh=True)
+        commit = ValueOfInformationCommit()
+        assert commit._affordable_rows(batch, np.array([0, 1])).tolist() == [1, 2]
         batch.buy(np.array([1, 2]), among=np.array([[False, True, False]] * 2))
         with pytest.raises(ValueError, match="no fresh rows to score"):
             batch.score(lambda scores: np.zeros((2, 3), dtype=np.bool_), fresh=True)
@@ -267,6 +273,9 @@ def test_the_order_of_a_trial(kind: type[OrderReader]) -> None:
     independent: Any = kind(seeds, 2, 9, RowOptions(rows="independent"))
     independent.draw(np.full((2, 2), 3), False)
     assert independent.order(0) is None
+    alone: Any = kind(seeds, 1, 9, RowOptions())
+    alone.draw(np.full((2, 1), 3), False)
+    assert np.bincount(alone.order(1), minlength=9).tolist() == alone.trial_counts(1)[0].tolist()
 
 
 @pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
@@ -282,6 +291,116 @@ def test_pulls_of_top_two_are_shared_with_the_leader() -> None:
     pool = LossPool([GaussianArm(mean, 0.0) for mean in (0.1, 0.2, 5.0)])
     pulls = pool.explore_many(TopTwo(ties="lowest"), 120, 1).pulls[0]
     assert pulls.tolist() == [55, 55, 10]
+
+
+def test_shares_of_ocba() -> None:
+    """Minus the wanted share over the pulls, for gaps so large and so small that every term counts."""
+    values = np.array([[0.0, 10.0, 40.0], [30.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
+    pulls, leader = np.array([[2, 3, 5], [1, 1, 4], [1, 2, 3]]), np.array([0, 2, 1])
+    out = np.empty_like(values)
+    ocba._compare_shares(values, pulls, leader, out)
+    for v, n, b, row in zip(values, pulls, leader, out, strict=True):
+        gaps = v - v[b]
+        weights = 1 / np.maximum(gaps, max(gaps.max(), 1e-12) * 1e-4) ** 2
+        weights[b] = np.sqrt(sum(weights[j] ** 2 for j in range(3) if j != b))
+        np.testing.assert_allclose(row, -weights / n, rtol=1e-12)
+
+
+@pytest.mark.parametrize("total", [2.0, 3.5, 50.0])
+def test_limits_of_ugap(total: float) -> None:
+    """Limits and indices of the docstring, also where the pulls are hardly more than the arms."""
+    for values in ([0.5, 0.0, 3.0], [1.0, 1.0, 4.0], [0.0, 20.0, 40.0]):
+        for e in (0.01, 2.0):
+            v, pulls = np.array([values]), np.array([[1, 4, 2]])
+            lower, index = np.empty_like(v), np.empty_like(v)
+            ugap._find_limits(v, pulls, total, e, lower, index)
+            ordered = sorted(values)
+            gaps = [value - ordered[0] if value > ordered[0] else ordered[1] - ordered[0] for value in values]
+            hardness = sum(1 / max((gap + e) / 2, e) ** 2 for gap in gaps)
+            widths = np.sqrt(max(total - 3, 1.0) / 4 / hardness / pulls)
+            np.testing.assert_allclose(lower, v - widths, rtol=1e-12)
+            expected = [v[0, k] + widths[0, k] - min(lower[0, i] for i in range(3) if i != k) for k in range(3)]
+            np.testing.assert_allclose(index[0], expected, rtol=1e-12)
+    alone = np.empty((1, 1)), np.empty((1, 1))
+    ugap._find_limits(np.array([[0.5]]), np.array([[4]]), 5.0, 0.1, *alone)
+    assert np.isfinite(alone[0]).all()
+
+
+class RefinableArms(ArmState):
+    """Arms whose scores are known up to half widths that shrink from level to level; calls are noted."""
+
+    levels, has_exact_scores = 3, False
+
+    def __init__(self, values: np.ndarray, half_widths: tuple[float, ...]) -> None:
+        self.values, self.half_widths = values, half_widths
+        self.calls: list[tuple[int, list[list[bool]]]] = []
+
+    def pull(self, pulls: Any, fresh: bool, pay: Any) -> Any:
+        pay(pulls, pulls)
+        return pulls
+
+    def score(self, wanted: Any, fresh: bool, level: int) -> Scores:
+        self.calls.append((level, wanted.tolist()))
+        value = np.where(wanted, self.values, np.inf)
+        return Scores(value, value - self.half_widths[level], value + self.half_widths[level], 0.0)
+
+
+def open_batch(values: list[list[float]], half_widths: tuple[float, ...]) -> tuple[TrialBatch, RefinableArms]:
+    arms = RefinableArms(np.array(values), half_widths)
+    ledger = Ledger(100, [1] * len(values[0]), trials=len(values))
+    return TrialBatch(arms, ledger, alignment="sample", objective="risk"), arms
+
+
+YES, NO = True, False
+
+
+def test_scores_are_refined_where_they_are_unclear_and_no_further() -> None:
+    batch, arms = open_batch([[0.0, 0.3, 0.9], [0.0, 0.5, 0.9]], (0.2, 0.1, 0.0))
+    batch.buy(10)
+    assert batch.keep_best(1).tolist() == [[0], [0]]
+    # Half widths of 0.2 leave 0.0 and 0.3 open; those of 0.1 do not.
+    assert arms.calls == [(0, [[YES] * 3] * 2), (1, [[YES, YES, NO], [NO] * 3])]
+    assert batch.uncertain.tolist() == [False, False]
+    batch, arms = open_batch([[0.0, 0.0, 0.9], [0.0, 0.5, 0.9]], (0.2, 0.1, 0.01))
+    batch.buy(10)
+    batch.keep_best(1)
+    assert [level for level, _ in arms.calls] == [0, 1, 2]
+    assert batch.uncertain.tolist() == [True, False]
+
+
+def test_known_scores_are_not_computed_again() -> None:
+    batch, arms = open_batch([[0.0, 0.5, 0.9, 2.0]] * 2, (0.01, 0.01, 0.01))
+    batch.buy(10)
+    batch.keep_best(3)
+    arms.calls.clear()
+    # Nothing was bought since: nothing is computed.
+    batch.keep_best(3)
+    assert arms.calls == []
+    batch.buy(np.array([2, 2]), among=np.array([[NO, YES, NO, NO], [NO, NO, YES, NO]]))
+    batch.keep_best(2)
+    assert arms.calls == [(0, [[NO, YES, NO, NO], [NO, NO, YES, NO]])]
+    arms.calls.clear()
+    batch.buy(10)
+    batch.keep_best(1)
+    assert arms.calls == [(0, [[YES, YES, NO, NO]] * 2)]
+
+
+def test_rows_of_the_leader_end_with_its_money_or_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, arms = open_batch([[0.0, 0.5, 0.9]] * 2, (0.01, 0.01, 0.01))
+    batch.buy(10)
+    assert batch.ledger.left_units.tolist() == [91, 91]
+    commit, leader = ValueOfInformationCommit(), np.array([1, 2])
+    assert commit._affordable_rows(batch, leader).tolist() == [91, 91]
+    monkeypatch.setattr(arms, "pulls_left", lambda: np.array([[1, 40, 1], [1, 1, 200]]))
+    assert commit._affordable_rows(batch, leader).tolist() == [40, 91]
+
+
+def test_fresh_scores_are_computed_and_forgotten() -> None:
+    batch, arms = open_batch([[0.0, 0.5]], (0.01, 0.01, 0.01))
+    batch.buy(10, fresh=True)
+    for _ in range(2):
+        batch.keep_best(1, fresh=True)
+    assert arms.calls == [(0, [[YES, YES]]), (0, [[YES, NO]])]
 
 
 def test_coins_are_one_sequence() -> None:

@@ -6,11 +6,13 @@ from fractions import Fraction
 from math import comb, exp, inf, log, sqrt
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
-from theory import AssumptionError, budgets, constants, corrected, exact, formulas, paper, tighter
-from theory._tails import Tails, _least_entropy
+from theory import AssumptionError, budgets, corrected, exact, formulas, paper, tighter
+from theory._bound import BoundArguments
+from theory._tails import Tails, _least_entropy, tails_on
 from theory.exact import compositions, failure, make_pool, median_selection, sample_distribution, uniform_selection
 
 F = Fraction
@@ -38,12 +40,11 @@ def test_ranges_from_the_corners_of_a_box(theta: float, r: float) -> None:
     axis = np.linspace(-r, r, 2049)
     values = surrogate(*np.meshgrid(axis, axis), theta)
     full, steep = values.max() - values.min(), max(1, theta / (1 - 2 * theta))
-    assert constants.replacement_range(theta, r) == pytest.approx(full, rel=2e-3)
-    few = constants.replacement_range(theta, r, kernel="nonnegative")
-    assert few == pytest.approx(min(constants.replacement_range(theta, r), sqrt(2) * steep * r), rel=1e-14)
-    assert (constants.loss_sup(theta, r), constants.loss_inf(theta, r)) == pytest.approx(
-        (values.max(), values.min()), abs=3e-3 * steep * r
-    )
+    assert formulas.replacement_range(theta, r) == pytest.approx(full, rel=2e-3)
+    few = formulas.replacement_range(theta, r, "nonnegative")
+    assert few == pytest.approx(min(formulas.replacement_range(theta, r), sqrt(2) * steep * r), rel=1e-14)
+    ends = 1 + formulas.loss_rise(theta, r, r), 1 - formulas.loss_fall(theta, r, r)
+    assert ends == pytest.approx((values.max(), values.min()), abs=3e-3 * steep * r)
     for gap in (0.0, 0.25 * (1 - values.min()), 0.9 * (1 - values.min())):
         risks = np.linspace(values.min(), 1 - gap, 100_001)
         largest = ((values.max() - risks) * (risks - values.min())).max()
@@ -189,14 +190,14 @@ def test_theorem_6_retyped(theta: float, r: float, kernel: str) -> None:
     b = theta / (1 - 2 * theta)
     c_star = 0.5 + max(0.5, b)
     d = 1.0 if r <= 1 - 2 * theta else 2 * c_star
-    D = float(constants.replacement_range(theta, r, kernel=kernel))
-    c_d = float(constants.dual_constant(theta))
+    D = float(formulas.replacement_range(theta, r, kernel))
+    c_d = float(formulas.dual_constant(theta))
 
     def deviation(argument: float, rows: float) -> float:
         return sqrt(log(argument) / (2 * rows))
 
     regret = d * r / sqrt(n) + D * (deviation(2 * K / delta, n) + deviation(2 / delta, n))
-    fall = 1 - float(constants.loss_inf(theta, r))
+    fall = float(formulas.loss_fall(theta, r, r))
     clipped = 2 * c_star * r / sqrt(n) + min(fall, D) * deviation(2 * K / delta, n) + D * deviation(2 / delta, n)
     options = {"kernel": kernel}
     arguments = (B, K, theta, r, delta)
@@ -276,11 +277,77 @@ def test_least_entropy_is_a_minimum_up_to_the_ceiling() -> None:
     assert _least_entropy(np.array(0.5), np.array(0.2500001)) == 0
     assert _least_entropy(np.array(0.0), np.array(0.25)) == 0
     assert _least_entropy(np.array(0.5), np.array(0.0)) == inf
+    assert _least_entropy(np.array(0.0), np.array(0.0)) == 0
     for epsilon, ceiling in ((1e-9, 0.3), (1e-3, 0.01), (0.25, 0.125)):
         value = float(_least_entropy(np.array(epsilon), np.array(ceiling)))
         assert 2 * epsilon**2 * 0.999 <= value
         # Rounding is taken off, never added.
         assert value <= epsilon**2 / (2 * ceiling * (1 - ceiling - epsilon)) + 1e-15
+
+
+def test_the_least_entropy_is_never_rounded_up() -> None:
+    """Two numbers of size epsilon cancel to one of size epsilon squared; their rounding is taken off."""
+    rng = np.random.default_rng(0)
+    with mpmath.workdps(60):
+        for _ in range(300):
+            epsilon, p = float(10 ** rng.uniform(-9, -3)), float(rng.uniform(0.01, 0.45))
+            # The sum is rounded as well; what is bounded is the entropy at the rounded number.
+            q = mpmath.mpf(p + epsilon)
+            value = float(_least_entropy(np.array(epsilon), np.array(p)))
+            up, down = q * mpmath.log1p(epsilon / mpmath.mpf(p)), (1 - q) * mpmath.log1p(-epsilon / (1 - mpmath.mpf(p)))
+            assert value <= up + down
+            assert value >= up + down - 2e-15 * (up - down)
+
+
+def test_rounds_count_for_no_more_than_one() -> None:
+    """Just above the launch condition every round of median elimination is bounded by 1."""
+    for rows in ("fresh", "accumulated"):
+        for options in ({"gap": 0.1001}, {"gap": None, "gaps": [0.1001] * 7}):
+            value = tighter.delta_fail_median(8 * 3 * 25, 8, theta=0.25, kappa_lambda=0.5, rows=rows, **options)
+            assert 0.5 < value <= 3 + 1e-12
+    assert tighter.lemma_4_variance(1, 0.4, 0.25, 0.5, variance_rival=0.3) == 1
+    assert tighter.lemma_4(26, 0.1, 0.25, 0.5, pairing="arbitrary") == 1
+
+
+def test_tails_of_draws_without_replacement() -> None:
+    """Theorem 5: nu = n w / D^2, and the variance of a mean shrinks by (m - n) / (m - 1)."""
+    theta, r = np.array(0.125), np.array(0.5)
+    moved, width = (
+        float(formulas.replacement_range(0.125, 0.5, "nonnegative")),
+        float(formulas.loss_range(0.125, 0.5)),
+    )
+    assert moved < width
+    for mean in (None, np.array(0.125)):
+        for optimism in ("dual", "rademacher"):
+            for n, m in ((10, None), (10, 40), (30, 40), (39, 40), (40, 40), (1, 1)):
+                point = BoundArguments(theta=theta, r=r, kernel="nonnegative", pairing="same", optimism=optimism)
+                point.mean_kappa_lambda, point.population = mean, None if m is None else np.array(m)
+                tails = tails_on(point, np.array(n))
+                share = (m - n) / max(m - 1, 1) if optimism == "dual" and m else 1.0
+                radius = float(formulas.optimism_constant(0.125, optimism)) * (0.5 if mean is None else 0.125)
+                assert float(tails.optimism) == pytest.approx(radius * sqrt(share / n), rel=1e-14)
+                if m != n:
+                    gain = formulas.permutation_gain(float(n), float(m)) if m else 1.0
+                    assert float(tails.stiffness) == pytest.approx(n * gain / moved**2, rel=1e-14)
+                else:
+                    assert float(tails.stiffness) == inf
+                fall = float(formulas.loss_fall(0.125, 0.5, 0.5))
+                assert (float(tails.rows), float(tails.spread), float(tails.fall)) == (n, width, fall)
+
+
+def test_numbers_of_arms_side_by_side() -> None:
+    """Rounds that only larger K have count for nothing, and one bad element is enough to refuse."""
+    K, options = np.array([2, 9, 5, 16]), {"gap": 0.45, "theta": 0.25, "kappa_lambda": 0.5, "log": True}
+    for bound in (corrected.delta_fail_median, tighter.delta_fail_median):
+        for rows in ("fresh", "accumulated"):
+            together = bound(40_000, K, **options, rows=rows)
+            alone = [bound(40_000, int(k), **options, rows=rows) for k in K]
+            assert together.tolist() == pytest.approx(alone, rel=1e-12)
+    for bound in (tighter.selection_regret_median, tighter.excess_risk_median):
+        together = bound(40_000, K, 0.25, 0.5, 0.1)
+        assert together.tolist() == pytest.approx([bound(40_000, int(k), 0.25, 0.5, 0.1) for k in K], rel=1e-12)
+    with pytest.raises(ValueError, match="mean_kappa_lambda must not exceed"):
+        tighter.lemma_4(90, 0.25, 0.25, 0.5, mean_kappa_lambda=[0.4, 0.6])
 
 
 # Searches.
@@ -293,7 +360,7 @@ def test_the_smallest_budget_by_trying_all(parts: int) -> None:
             found = budgets.smallest_budget(lambda values, a=answer: np.asarray(values) >= a, limit, "none", parts)
             assert found == answer
         with pytest.raises(ValueError, match="none"):
-            budgets.smallest_budget(lambda values: np.zeros(len(values), dtype=bool), limit, "none", parts)
+            budgets.smallest_budget(lambda values, a=limit + 1: np.asarray(values) >= a, limit, "none", parts)
 
 
 def test_every_value_is_tried_up_to_the_first_that_works() -> None:
@@ -308,6 +375,7 @@ def test_every_value_is_tried_up_to_the_first_that_works() -> None:
 
 
 def test_the_limit_is_part_of_the_search() -> None:
+    assert budgets.LARGEST_BUDGET == 2**52, "the last whole number of pulls whose double is exact"
     assert budgets.required_budget(paper.lemma_3, 1e6, theta=0.25, kappa_lambda=0.5, delta=0.5) == 1
     point = {"K": 2, "gap": 0.5, "theta": 0.25, "kappa_lambda": 0.5}
     assert budgets.launch_budget(paper.delta_fail_uniform, **point) == 74
@@ -320,15 +388,6 @@ def test_the_limit_is_part_of_the_search() -> None:
         budgets.required_budget(tighter.delta_fail_uniform, 0.05, **point, limit=answer - 1)
     # A target of at most 1 keeps its meaning: the bound itself, not its logarithm.
     assert budgets.required_budget(tighter.delta_fail_uniform, 1.0, **point) <= answer
-
-
-@pytest.mark.parametrize("population", [None, 10**6])
-def test_the_smallest_gap_is_a_float_whose_neighbour_fails(population: int | None) -> None:
-    point = {"B": 4000, "K": 4, "theta": 0.25, "kappa_lambda": 0.5, "population": population}
-    gap = budgets.smallest_gap(tighter.delta_fail_median, 0.01, **point)
-    assert tighter.delta_fail_median(gap=gap, **point, log=True) <= log(0.01)
-    before = tighter.delta_fail_median(gap=np.nextafter(gap, 0), **point, log=True, strict=False)
-    assert not before <= log(0.01)
 
 
 # Exact distributions.
@@ -381,6 +440,9 @@ def test_samples_of_one_row_and_of_all_rows() -> None:
         with pytest.raises(ValueError, match="one row per arm"):
             call(pool, budget)
     assert uniform_selection(pool, 12, population=4) == (0, 0, 1)
+    assert exact.score(pool, 0, (1, 3)) == 1 - F(1, 2) * F(1, 4)
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        exact.score(pool, 0, (4,))
     assert sample_distribution(pool, 4, population=4) == [((2, 2), 1)]
     assert sample_distribution(pool, 1) == [((0, 1), F(1, 2)), ((1, 0), F(1, 2))]
     with pytest.raises(ValueError, match="cannot draw 5 distinct rows"):

@@ -13,7 +13,7 @@ from tools.mutate import ROOT, TARGETS, find_context, list_files, list_mutants, 
 
 #: The core; TARGETS may have more.
 CORE = (
-    *("money", "ledger", "_ranking", "_ties", "_sampling", "trial_batch", "_certificates"),
+    *("money", "ledger", "_ranking", "_sampling", "trial_batch", "_certificates"),
     *("accept_reject", "median_elimination", "ocba", "successive_rejects", "top_two", "ugap", "uniform"),
     *("value_of_information", "formulas", "paper", "corrected", "tighter", "budgets", "exact", "_tails"),
 )

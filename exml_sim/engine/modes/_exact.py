@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from scipy.special import gammaln
@@ -38,7 +37,9 @@ from exml_sim.seeds import Seeds
 MAX_OUTCOMES = 2_000_000
 
 #: Branches of ties per outcome, on average, that are followed at most; each costs as much as an outcome.
-MAX_BRANCHES = 8
+MAX_BRANCHES_PER_OUTCOME = 8
+#: Branches that few outcomes may have in any case: about two seconds of processor time.
+MIN_BRANCHES = 100_000
 
 #: An order of rows: (substream, round); the round is 0 unless every round has orders of its own.
 Order = tuple[int, int]
@@ -51,33 +52,6 @@ class MissingCut(Exception):
         super().__init__(order, positions)
         self.order = order
         self.positions = positions
-
-
-class Bench(Protocol):
-    """What enumeration must know of a pool."""
-
-    substreams: list[int]
-    replacement: str
-    levels: int
-    has_exact_scores: bool
-    resolution: float
-    baseline: float
-
-    def probabilities(self, substream: int) -> FloatArray:
-        """Return the probability of every atom of a substream."""
-        ...
-
-    def sizes(self, substream: int) -> IntArray:
-        """Return the number of rows of every atom of a substream, for draws without replacement."""
-        ...
-
-    def classes(self, substream: int) -> IntArray:
-        """Class of every atom of a substream: exchanging atoms of a class changes no score; members are neighbours."""
-        ...
-
-    def score(self, arm: int, counts: IntArray, level: int) -> Certified:
-        """Return the scores of lines of atom counts."""
-        ...
 
 
 class RowBench:
@@ -122,7 +96,7 @@ class RowBench:
 
 
 class KnownBench:
-    """Arms with finitely many values."""
+    """Arms with finitely many values; each has a substream."""
 
     has_exact_scores = True
     levels = 1
@@ -162,6 +136,10 @@ class KnownBench:
         """Means."""
         mean = counts @ self._values[arm] / (counts.sum(axis=1) * self._grids[arm])
         return mean, mean, mean
+
+
+#: What enumeration must know of a pool.
+Bench = RowBench | KnownBench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,6 +235,15 @@ def _log_comb(n: IntArray, k: IntArray) -> FloatArray:
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), dtype=np.float64)
 
 
+def _check_branches(branches: int, outcomes: int) -> None:
+    most = max(MAX_BRANCHES_PER_OUTCOME * outcomes, MIN_BRANCHES)
+    if branches > most:
+        raise ValueError(
+            f"too many outcomes to enumerate: random ties split {outcomes} of them into more than {most} branches; "
+            "lower the budget or the number of rounds, set ties = 'lowest', or use mode 'monte_carlo'"
+        )
+
+
 def _check_size(size: int, most: int = MAX_OUTCOMES) -> None:
     if size > most:
         raise ValueError(
@@ -337,11 +324,7 @@ class EnumeratedSession(ArmState):
             if lines.size:
                 scores = self._bench.score(arm, bought[arm][lines], level)
                 value[lines, arm], lower[lines, arm], upper[lines, arm] = scores
-        return (
-            Scores(value, lower, upper)
-            if self.has_exact_scores
-            else Scores(value, lower, upper, self._bench.resolution)
-        )
+        return Scores(value, lower, upper, self._bench.resolution)
 
     def counts(self) -> None:
         """Counts are of atoms, not of rows."""
@@ -386,7 +369,7 @@ def enumerate_distribution(
     while True:
         _check_size(_foreseen(bench, cuts), most)
         try:
-            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts), most)
+            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
         except MissingCut as missing:
             known = cuts.get(missing.order, [0])
             cuts[missing.order] = sorted({*known, *missing.positions})
@@ -423,9 +406,7 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     return total
 
 
-def _sum_outcomes(
-    pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes, most: int
-) -> OutcomeDistribution:
+def _sum_outcomes(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> OutcomeDistribution:
     sums = np.zeros((5, pool.n_arms))
     waiting: list[tuple[Outcomes, dict[int, IntArray]]] = [
         (all_of.part(slice(start, start + pool.block)), {}) for start in range(0, all_of.probability.size, pool.block)
@@ -441,7 +422,7 @@ def _sum_outcomes(
         if isinstance(ties, EnumeratedTies) and ties.is_open.any():
             mass = np.where(ties.is_open, 0.0, mass)
             branches += ties.count_branches()
-            _check_size(branches, MAX_BRANCHES * most)
+            _check_branches(branches, all_of.probability.size)
             outcome, share, split = ties.split()
             for start in range(0, outcome.size, pool.block):
                 piece = slice(start, start + pool.block)

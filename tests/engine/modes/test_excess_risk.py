@@ -44,7 +44,7 @@ def study(trials: int = 8, pool: dict | None = None, **options) -> Study:
 @pytest.mark.parametrize("ball", [0.4, 4.0])
 def test_the_terms_add_up_and_have_their_signs(ball):
     result = run(study(scores=[{"ball": ball, "theta": 0.3}]), n_jobs=1)
-    lines = np.array(result.store.rows(f"SELECT {', '.join(TERMS)} FROM terms").fetchall())
+    lines = np.array(list(result.store.rows(f"SELECT {', '.join(TERMS)} FROM terms")))
     assert lines.shape == (16, 6)
     np.testing.assert_allclose(lines[:, 0], lines[:, 1:].sum(axis=1), atol=1e-12)
     # (c) compares a minimiser on the rows with another model of the same ball; the solver's accuracy is 1e-8.
@@ -145,12 +145,12 @@ def test_intervals_know_the_error_of_the_shared_sample():
     assert abs(surrogate - bayes - line["e"]) > 1e-4
     assert line["e_lower"] < surrogate - bayes < line["e_upper"]
     # Twice the noise's root, at least, is there in every term that is measured on the sample; none in the others.
-    stored = np.array(result.store.rows("SELECT excess_noise, a_noise, d_noise, e_noise FROM terms").fetchall())
+    stored = np.array(list(result.store.rows("SELECT excess_noise, a_noise, d_noise, e_noise FROM terms")))
     assert (stored > 0).all()
     for term, noise in zip(("excess", "a", "d", "e"), stored.mean(axis=0), strict=True):
         assert line[f"{term}_upper"] - line[f"{term}_lower"] > 2 * np.sqrt(noise)
     (loose,) = result.excess(0.95)
-    b = np.array([value for (value,) in result.store.rows("SELECT b FROM terms").fetchall()])
+    b = np.array([value for (value,) in list(result.store.rows("SELECT b FROM terms"))])
     assert (loose["b_lower"], loose["b_upper"]) == pytest.approx(mean_interval(b.mean(), b.std(ddof=1), 6))
 
 
