@@ -12,9 +12,7 @@ from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.validation import check_labels, check_theta
 
 
-def rejection_loss(
-    h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike, *, printed: bool = False
-) -> FloatArray | np.float64:
+def rejection_loss(h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike) -> FloatArray | np.float64:
     r"""Compute the 0/1 loss with rejection, Eq. 1, corrected.
 
     .. math::
@@ -31,8 +29,6 @@ def rejection_loss(
         Labels, -1 or +1.
     theta : array_like
         Cost of a rejection, in (0, 1/2).
-    printed : bool, default False
-        Use the strict inequality as printed.
 
     Returns
     -------
@@ -47,8 +43,7 @@ def rejection_loss(
     h, g, y = (np.asarray(a, dtype=np.float64) for a in (h, g, y))
     theta = check_theta(theta)
     check_labels(y)
-    wrong = y * h < 0 if printed else y * h <= 0
-    return np.where(g > 0, np.where(wrong, 1.0, 0.0), theta)[()]
+    return np.where(g > 0, np.where(y * h <= 0, 1.0, 0.0), theta)[()]
 
 
 def surrogate_loss(h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike) -> FloatArray | np.float64:

@@ -21,7 +21,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from inspect import isabstract
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 import cloudpickle  # type: ignore[import-untyped]
@@ -201,7 +201,7 @@ def _execute(file: Path, source: str, digest: str) -> ModuleType:
     # Dataclasses look their module up while it is made.
     sys.modules[name] = module
     try:
-        with DeterminismGuard([_Named(name)]) as guard:
+        with DeterminismGuard([SimpleNamespace(__module__=name)]) as guard:
             exec(compile(source, f"{file.stem}.py", "exec"), module.__dict__)
         if guard.violation:
             raise PluginError(f"plug-in file {file.name!r} {guard.violation} while it was imported")
@@ -213,13 +213,6 @@ def _execute(file: Path, source: str, digest: str) -> ModuleType:
     module.__dict__["__exml_digest__"] = digest
     cloudpickle.register_pickle_by_value(module)
     return module
-
-
-class _Named:
-    """Something with the name of a module, for the guard of an import."""
-
-    def __init__(self, module: str) -> None:
-        self.__module__ = module
 
 
 def of_object(thing: Any, group: str) -> Plugin:

@@ -12,12 +12,12 @@ from typing import Any
 
 from fuzz.calls import Calls
 from fuzz.case import Finding, run, try_case
-from fuzz.grammar import CommandLines, StudyFiles
+from fuzz.grammar import CommandLines, Names, StudyFiles
 from fuzz.matrices import Matrices
 from fuzz.stores import Damage, Processes
 
 FUZZERS: Mapping[str, type[Any]] = {
-    fuzzer.name: fuzzer for fuzzer in (Processes, Damage, StudyFiles, CommandLines, Calls, Matrices)
+    fuzzer.name: fuzzer for fuzzer in (Processes, Damage, StudyFiles, Names, CommandLines, Calls, Matrices)
 }
 
 

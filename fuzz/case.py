@@ -18,8 +18,8 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
-#: Processor seconds after which a case hangs, and what an enumeration may take.
-HANG, LONG = 5.0, 60.0
+#: Processor seconds after which a case hangs, and what Ctrl-C may take.
+HANG, MAX_INTERRUPT_SECONDS = 5.0, 1.0
 #: Cases that hypothesis draws from one seed.
 BATCH = 100
 #: Findings after which a fuzzer stops.
@@ -32,8 +32,12 @@ class Finding(AssertionError):
     """A defect: a raw exception, another answer, a hang, a violated bound."""
 
 
-class _Timeout(BaseException):
-    """The time is over; no `except Exception` may catch it."""
+class Slow(Finding):
+    """A case that takes too long, which Ctrl-C ends at once."""
+
+
+class _Timeout(KeyboardInterrupt):
+    """The time is over; this is what Ctrl-C raises."""
 
 
 class Fuzzer(Protocol):
@@ -47,6 +51,8 @@ class Fuzzer(Protocol):
         Its part of the time.
     timeout
         Processor seconds that a case may take.
+    is_interruptible
+        Whether a case may take longer if Ctrl-C ends it.
     cases
         Strategy for cases, as JSON values.
     """
@@ -54,6 +60,7 @@ class Fuzzer(Protocol):
     name: str
     share: float
     timeout: float
+    is_interruptible: bool
 
     @property
     def cases(self) -> SearchStrategy[Any]:
@@ -95,6 +102,10 @@ def try_case(fuzzer: Fuzzer, case: Any) -> Counter[str]:
     try:
         with limit_time(fuzzer.timeout):
             return fuzzer.judge(case)
+    except Slow:
+        if not fuzzer.is_interruptible:
+            raise
+        return Counter(interrupted=1)
     except (Finding, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
@@ -153,17 +164,20 @@ def run(fuzzer: Fuzzer, seed: int, seconds: float, folder: Path, most: int | Non
 
 @contextmanager
 def limit_time(seconds: float = HANG) -> Iterator[None]:
-    """Turn a hang into a finding; processor time, because others may use the machine."""
+    """Interrupt a hang, which is a finding; processor time, because others may use the machine."""
 
     def ring(*_: object) -> None:
         raise _Timeout
 
+    start = time.process_time()
     before = signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     except _Timeout:
-        raise Finding(f"no answer within {seconds:g} s of processor time") from None
+        late = time.process_time() - start - seconds
+        kind, end = (Slow, "") if late < MAX_INTERRUPT_SECONDS else (Finding, f", and Ctrl-C took {late:.1f} s")
+        raise kind(f"no answer within {seconds:g} s of processor time{end}") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)

@@ -6,9 +6,10 @@ import contextlib
 import io
 import itertools
 import logging
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ def _warm() -> Iterator[dict[str, Any]]:
 class StudyFiles:
     """Random study files: read, checked, and run if they are small."""
 
-    name, share, timeout = "studies", 0.2, HANG
+    name, share, timeout, is_interruptible = "studies", 0.2, HANG, True
 
     def __init__(self) -> None:
         logging.disable(logging.WARNING)
@@ -229,7 +230,7 @@ def _is_small(study: Study, cells: int) -> bool:
 class CommandLines:
     """Random command lines that run no trials."""
 
-    name, share, timeout = "commands", 0.05, HANG
+    name, share, timeout, is_interruptible = "commands", 0.05, HANG, False
     cases = COMMANDS
 
     def judge(self, case: Any) -> Counter[str]:
@@ -255,3 +256,51 @@ def _exit_code(words: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     raise Finding("the command did not exit")
+
+
+_COMMAND = "touch marker"
+_ARGUMENTS = {"command": _COMMAND, "args": _COMMAND, "cmd": _COMMAND, "shell": True}
+_KNOWN = {"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}
+#: Parts of a study that hold a name.
+PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "strategy": lambda name: {"strategies": [name]},
+    "strategy with options": lambda name: {"strategies": [{"name": name, **_ARGUMENTS}]},
+    "kind of pool": lambda name: {"pools": [{"kind": name, "options": _ARGUMENTS}]},
+    "name of pool": lambda name: {"pools": [{"kind": "plugin", "name": name, "options": _ARGUMENTS}]},
+    "data set": lambda name: {"pools": [{"kind": "dataset", "name": name, "options": _ARGUMENTS}]},
+    "score": lambda name: {"scores": [{"score": name}]},
+    "bound": lambda name: {"bounds": [name]},
+    "verdict": lambda name: {"stop": {"verdict": name}},
+}
+_MODULES = st.sampled_from(sorted(sys.stdlib_module_names)) | st.sampled_from(["exml_sim.cli", "numpy.f2py", "..", ""])
+_ATTRIBUTES = st.sampled_from(["main", "system", "run", "call", "exit", "eval", "exec", "loads", "Popen", "__class__"])
+
+
+class Names:
+    """Names of modules and functions in every place of a study that holds a name: nothing is imported or called."""
+
+    name, share, timeout, is_interruptible = "names", 0.04, HANG, False
+    cases = st.fixed_dictionaries(
+        {
+            "place": st.sampled_from(sorted(PLACES)),
+            "module": _MODULES,
+            "separator": st.sampled_from([":", ".", "/", ".py:", "::", "\u2028"]),
+            "attribute": _ATTRIBUTES | _TEXTS,
+        }
+    )
+
+    def judge(self, case: Any) -> Counter[str]:
+        """Check for an error message of one line, without an import of the module and without a call."""
+        name = f"{case['module']}{case['separator']}{case['attribute']}"
+        study = {"strategies": ["uniform_allocation"], "pools": [_KNOWN], "budgets": {"per_arm": [10]}, "trials": 2}
+        before = set(sys.modules)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            try:
+                run(Study.from_table(study | PLACES[case["place"]](name)), n_jobs=1, progress=False).close()
+            except ValueError as error:
+                check_message(error)
+            else:
+                raise Finding(f"{name!r} was accepted")
+            if case["module"] in set(sys.modules) - before or any(Path(folder).iterdir()):
+                raise Finding(f"{name!r} was imported or called")
+        return Counter({f"{case['place']} refused": 1})

@@ -55,13 +55,13 @@ def build_problem(case: Any) -> tuple[Floats, Floats, float, Floats, dict[str, A
 class Matrices:
     """Objective and lower bound of the solver, recomputed from its own coefficients and dual point."""
 
-    name, share, timeout = "matrices", 0.06, HANG
+    name, share, timeout, is_interruptible = "matrices", 0.06, HANG, False
     cases = problems()
 
     def __init__(self) -> None:
         # Compilation is slow, but no hang.
         for form in ({"ball": 2.0}, {"ball": 0.1}, {"penalty": (1.0, 1.0)}):
-            solve(np.eye(3) + 1.0, [1, -1, 1], 0.3, **form)  # type: ignore[arg-type]
+            solve(np.eye(3) + 1.0, [1, -1, 1], 0.3, **form)
 
     def judge(self, case: Any) -> Counter[str]:
         """Check lower bound <= dual value and primal value <= objective, without any tolerance."""

@@ -97,7 +97,9 @@ def _read_model(path: Path) -> str:
 def _write_rows(path: Path) -> None:
     rng = np.random.default_rng(2)
     views = {name: rng.normal(size=(3, len(CHANNELS))) for name in SENSORS[:2]}
-    np.savez_compressed(path, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
+    # To a file: numpy would add .npz to a name.
+    with path.open("wb") as file:
+        np.savez_compressed(file, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
 
 
 def _read_rows(path: Path) -> Any:
@@ -133,7 +135,7 @@ KINDS: Mapping[str, Kind] = {
 class Damage:
     """Flip bits and cut ends: the file is refused in one line, or read as if nothing had happened."""
 
-    name, share, timeout = "damage", 0.3, HANG
+    name, share, timeout, is_interruptible = "damage", 0.3, HANG, False
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or Path(tempfile.mkdtemp(prefix="fuzz-"))
@@ -227,7 +229,7 @@ def wait(number: int) -> int:
 class Processes:
     """A run that is killed, meets a second writer or a full disk, in any order, and is continued at the end."""
 
-    name, share, timeout = "processes", 0.2, HANG
+    name, share, timeout, is_interruptible = "processes", 0.2, HANG, False
     modes = tuple(STUDIES)
     trials = 150
 

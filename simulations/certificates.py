@@ -35,7 +35,7 @@ from exml_sim.engine._trials import outcomes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import Money, exact, show
 from exml_sim.plugins import guard_calls
-from theory.verdicts import ROUNDING, log_evidence_below, upper_limit
+from theory.verdicts import ROUNDING, log_evidence_below
 
 ALPHA = 1e-9
 #: Trials of an attempt after which it gives up, unless told otherwise.
@@ -112,7 +112,7 @@ class Certificate:
     attempts
         All attempts, in their order.
     scope
-        How it was made: "budget" and "limit" are about one budget, "search" reports all attempts of a search.
+        How it was made: "budget" is about one budget, "search" reports all attempts of a search.
     max_trials
         Trials after which an attempt gave up.
     version
@@ -125,7 +125,7 @@ class Certificate:
     delta: Probability
     alpha: Probability
     attempts: Annotated[tuple[Attempt, ...], Field(min_length=1)]
-    scope: Annotated[str, Choice(("budget", "limit", "search"))]
+    scope: Annotated[str, Choice(("budget", "search"))]
     max_trials: Annotated[int, whole(1, MAX_WEIGHTED_TRIALS)]
     version: str = exml_sim.__version__
 
@@ -208,16 +208,6 @@ def certify_cell(
     return Certificate(_describe(only), delta, alpha, (attempt,), "budget", max_trials)
 
 
-def bound_cell(study: Study, cell: Cell, trials: int = 50_000, alpha: float = ALPHA, *, n_jobs: int = 1) -> Certificate:
-    """Certify an upper limit of the failure probability of a cell, after a fixed number of trials."""
-    only, trials = _prepare(study, cell, 0.5, alpha, trials)
-    digest = _digest(only, cell.budget)
-    failures, uncertain = _count_failures(only, exact(cell.budget), digest, range(trials), n_jobs)
-    delta, rate = upper_limit(failures, trials, alpha), _round(failures / trials)
-    attempt = Attempt(show(exact(cell.budget)), alpha, digest, trials, failures, uncertain, delta < 1.0, rate)
-    return Certificate(_describe(only), min(delta, math.nextafter(1.0, 0.0)), alpha, (attempt,), "limit", trials)
-
-
 def search_budget(
     study: Study,
     cell: Cell,
@@ -268,11 +258,8 @@ def replay(certificate: Certificate, plugins: Any = (), *, n_jobs: int = 1) -> l
     if digests := [attempt for attempt in given if attempt.digest != _digest(_only(study, cell), attempt.budget)]:
         return [f"budget {attempt.budget}: the digest is another than {attempt.digest[:16]}" for attempt in digests]
     how: dict[str, Any] = {"alpha": certificate.alpha, "n_jobs": n_jobs}
-    if certificate.scope == "limit":
-        again = bound_cell(study, cell, certificate.max_trials, **how)
-    else:
-        make = search_budget if certificate.scope == "search" else certify_cell
-        again = make(study, cell, certificate.delta, max_trials=certificate.max_trials, **how)
+    make = search_budget if certificate.scope == "search" else certify_cell
+    again = make(study, cell, certificate.delta, max_trials=certificate.max_trials, **how)
     differences = [
         f"budget {mine.budget}: the trials give {_describe_attempt(own)}, and the certificate says "
         f"{_describe_attempt(mine)}"
@@ -281,8 +268,6 @@ def replay(certificate: Certificate, plugins: Any = (), *, n_jobs: int = 1) -> l
     ]
     if len(again.attempts) != len(given):
         differences.append(f"there are {len(again.attempts)} attempts, and the certificate reports {len(given)}")
-    if again.delta != certificate.delta:
-        differences.append(f"the limit is {again.delta:.6g}, and the certificate says {certificate.delta:.6g}")
     return differences
 
 

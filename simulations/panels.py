@@ -180,21 +180,7 @@ class Panel:
     def curve(self, version: str, last: float, floor: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sample a bound for a picture, from where it is below 1 to a last budget, or until it is below a floor.
 
-        A lower bound is sampled from the first budget of the study on.
-
-        Parameters
-        ----------
-        version : str
-            Name of the bound.
-        last : float
-            Largest budget of the picture.
-        floor : float
-            Smallest probability of the picture.
-
-        Returns
-        -------
-        tuple of array
-            Budgets and values.
+        A lower bound is sampled from the first budget of the study on. Returns budgets and values.
         """
         is_lower = version in self.lower_versions
         start = math.ceil(min(self.budgets)) if is_lower else self.informative(version)
@@ -280,18 +266,9 @@ def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -
 
 @contextmanager
 def keep_values(panels: Sequence[Panel], file: Path, study: str) -> Iterator[None]:
-    """Read values of bounds that are not a formula from a file, and write those that are computed inside.
+    """Read values of bounds that are not a formula from a JSON file, and write those that are computed inside.
 
-    The file belongs to one study and one version of the code of the bounds; any other is replaced.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Where the values are used.
-    file : Path
-        JSON file.
-    study : str
-        Hash of the study.
+    The file belongs to one study, by its hash, and one version of the code of the bounds; any other is replaced.
     """
     costly = {
         f"{panel.place} {panel.strategy}": panel
@@ -328,21 +305,13 @@ def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fractio
     return budget
 
 
-def describe_shortfall(panels: Sequence[Panel], target: float = TARGET) -> str:
-    """Say that no budget is certain to reach the target, with the lowest upper limit and its rate.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Strategies for which `needed_in_simulation` found no budget.
-    target : float
-        Failure rate.
-    """
+def describe_shortfall(panels: Sequence[Panel]) -> str:
+    """Say that no budget is certain to reach the target, with the lowest upper limit and its rate."""
     parts = []
     for panel in panels:
         best = min(panel.cells, key=lambda cell: cell.upper)
         parts.append(f"{panel.title} {best.failure_rate:.2%} (upper limit {best.upper:.2%})")
-    return f"no budget has an upper limit of at most {target:.0%}; lowest: {', '.join(parts)}"
+    return f"no budget has an upper limit of at most {TARGET:.0%}; lowest: {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,13 +370,7 @@ def drop_bounds(panels: Sequence[Panel]) -> list[Panel]:
 
 
 def to_frame(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Tabulate one row per strategy, pool and budget, with intervals, bounds and mean pulls.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        What to tabulate.
-    """
+    """Tabulate one row per strategy, pool and budget, with intervals, bounds and mean pulls."""
     import pandas as pd
 
     rows = []

@@ -272,32 +272,33 @@ def load_paper(place: str | Path) -> Paper:
 
 
 def _import(place: str) -> ModuleType:
+    """Import a package; what goes wrong is one line."""
     folder = Path(place)
+    file, name = folder / "__init__.py", folder.resolve().name
+    known = sys.modules.get(name)
+    if not folder.is_dir():
+        if not all(part.isidentifier() for part in place.split(".")):
+            raise ValueError(f"there is no folder {place}, and it is no name of a package")
+    elif not file.is_file() or not name.isidentifier():
+        raise ValueError(f"{place} is no package: it needs __init__.py and a name of letters, digits and _")
+    elif known is not None and Path(known.__file__ or "").resolve() == file.resolve():
+        return known
+    elif known is not None or name in sys.stdlib_module_names:
+        raise ValueError(f"another module is named {name!r}: rename the folder {place}")
     try:
         if not folder.is_dir():
-            if not all(part.isidentifier() for part in place.split(".")):
-                raise _BadPaper(f"there is no folder {place}, and it is no name of a package")
             return import_module(place)
-        file, name = folder / "__init__.py", folder.resolve().name
-        if not file.is_file() or not name.isidentifier():
-            raise _BadPaper(f"{place} is no package: it needs __init__.py and a name of letters, digits and _")
-        known = sys.modules.get(name)
-        if known is not None or name in sys.stdlib_module_names:
-            if known is not None and Path(known.__file__ or "").resolve() == file.resolve():
-                return known
-            raise _BadPaper(f"another module is named {name!r}: rename the folder {place}")
         spec = spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
         assert spec is not None
         assert spec.loader is not None
-        module = module_from_spec(spec)
-        sys.modules[name] = module
+        sys.modules[name] = module = module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
         except BaseException:
             del sys.modules[name]
             raise
         return module
-    except (KeyboardInterrupt, _BadPaper):
+    except KeyboardInterrupt:
         raise
     except ModuleNotFoundError as error:
         if error.name == place:
@@ -306,7 +307,3 @@ def _import(place: str) -> ModuleType:
     except BaseException as error:
         text = " ".join(str(error).split())[:300]
         raise ValueError(f"{place} cannot be imported: {type(error).__name__}: {text}") from None
-
-
-class _BadPaper(ValueError):
-    """A folder that is no package."""

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim._internal.files import write_file
-from exml_sim.cli import cli
+from exml_sim.cli import cli, main
 from exml_sim.engine import Study, run
 from exml_sim.engine._fields import MAX_LIST
 
@@ -219,9 +219,10 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_reported_with_the_name_of_the_file(store: Path) -> None:
-    done = call(store.parent, "report", "study.sqlite", "--out", "/dev/full")
-    assert (done.returncode, done.stderr) == (2, "exml: /dev/full: no space left on device\n")
+def test_a_full_disk_is_reported_with_the_name_of_the_file(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(store), "--out", "/dev/full"])
+    assert (stop.value.code, capsys.readouterr().err) == (2, "exml: /dev/full: no space left on device\n")
 
 
 MANY_SWEEPS = ", ".join(['{name = "top_two", sweep = {a = [VALUES], b = [VALUES]}}'] * 300)

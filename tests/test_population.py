@@ -44,10 +44,13 @@ def test_columns_of_a_frame_are_arrays():
 
 
 def test_is_a_frozen_copy():
-    values = np.zeros(3)
-    population = Population(X, Y, {"a": values})
-    values[0] = 9.0
+    values, classes = np.zeros(3), np.array([1, 2, 2])
+    population = Population(X, Y, {"a": values}, classes=classes, hidden=1)
+    values[0], classes[1] = 9.0, 1
     assert population.candidates[0].values[0, 0] == 0.0
+    assert population.classes.tolist() == [1, 2, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        population.classes[0] = 2
     with pytest.raises(ValueError, match="read-only"):
         population.X[0, 0] = 1.0
     with pytest.raises(AttributeError):
@@ -55,49 +58,34 @@ def test_is_a_frozen_copy():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("change", "message"),
     [
-        ({"X": X, "y": [0, 1, 1], "candidates": {"a": Y}}, "labels y must be -1 or \\+1, got 0"),
-        ({"X": X, "y": [1, 1], "candidates": {"a": Y}}, r"labels y must have shape \(3,\)"),
-        ({"X": X, "y": ["a", "b", "c"], "candidates": {"a": Y}}, "labels y must be -1 or"),
-        ({"X": X, "y": Y, "candidates": {}}, r"at least one candidate, got none \(K = 0\)"),
-        (
-            {"X": X, "y": Y, "candidates": {"a": [1, np.nan, 3]}},
-            "values of candidate 'a' must be finite, got nan in row 1",
-        ),
-        ({"X": [[1, np.inf]] * 3, "y": Y, "candidates": {"a": Y}}, "observed features X must be finite"),
-        ({"X": X, "y": Y, "candidates": {"a": [1, 2]}}, "candidate 'a' must have 3 rows like X, got 2"),
-        (
-            {"X": X, "y": Y, "candidates": {"a": Y}, "costs": {"a": 0}},
-            "cost of candidate 'a' must be greater than 0, got 0",
-        ),
-        ({"X": X, "y": Y, "candidates": {"a": Y}, "costs": {"a": -2.5}}, "must be greater than 0, got -2.5"),
-        (
-            {"X": X, "y": Y, "candidates": {"a": Y}, "costs": {"b": 1}},
-            "given for 'b', which is no candidate",
-        ),
-        (
-            {"X": X, "y": Y, "candidates": [Candidate("a", Y), Candidate("a", Y)]},
-            "names must differ, got 'a' twice",
-        ),
-        ({"X": X, "y": Y, "candidates": [Candidate("a", Y)], "costs": {"a": 1}}, "carries its own cost"),
-        ({"X": X, "y": Y, "candidates": [Y]}, "must be a list of Candidate objects or a mapping .* got list of someth"),
-        ({"X": X, "y": Y, "candidates": np.ones((3, 2))}, "must be a list of Candidate objects .* got ndarray"),
-        ({"X": X, "y": Y, "candidates": {"a": Y}, "costs": [1]}, r"costs must be a mapping .* got \[1\]"),
-        ({"X": X, "y": Y, "candidates": {"": Y}}, "name must be a text"),
+        ({"y": [0, 1, 1]}, "labels y must be -1 or \\+1, got 0"),
+        ({"y": [1, 1]}, r"labels y must have shape \(3,\)"),
+        ({"y": ["a", "b", "c"]}, "labels y must be -1 or"),
+        ({"candidates": {}}, r"at least one candidate, got none \(K = 0\)"),
+        ({"candidates": {"a": [1, np.nan, 3]}}, "values of candidate 'a' must be finite, got nan in row 1"),
+        ({"X": [[1, np.inf]] * 3}, "observed features X must be finite"),
+        ({"candidates": {"a": [1, 2]}}, "candidate 'a' must have 3 rows like X, got 2"),
+        ({"costs": {"a": 0}}, "cost of candidate 'a' must be greater than 0, got 0"),
+        ({"costs": {"a": -2.5}}, "must be greater than 0, got -2.5"),
+        ({"costs": {"b": 1}}, "given for 'b', which is no candidate"),
+        ({"candidates": [Candidate("a", Y), Candidate("a", Y)]}, "names must differ, got 'a' twice"),
+        ({"candidates": [Candidate("a", Y)], "costs": {"a": 1}}, "carries its own cost"),
+        ({"candidates": [Y]}, "must be a list of Candidate objects or a mapping .* got list of someth"),
+        ({"candidates": np.ones((3, 2))}, "must be a list of Candidate objects .* got ndarray"),
+        ({"costs": [1]}, r"costs must be a mapping .* got \[1\]"),
+        ({"candidates": {"": Y}}, "name must be a text"),
         ({"X": [], "y": [], "candidates": {"a": []}}, "at least one row"),
         ({"X": [["p"]], "y": [1], "candidates": {"a": [1]}}, "must be numbers"),
-        ({"X": X, "y": Y, "candidates": {"a": Y}, "hidden": 3}, "needs the true `classes`"),
-        (
-            {"X": X, "y": Y, "candidates": {"a": Y}, "classes": [1, 2, 2], "hidden": 3},
-            r"hidden class 3 is not among .*\[1, 2\]",
-        ),
-        ({"X": X, "y": Y, "candidates": {"a": Y}, "classes": [1, 2]}, r"classes must have shape \(3,\)"),
+        ({"hidden": 3}, "needs the true `classes`"),
+        ({"classes": [1, 2, 2], "hidden": 3}, r"hidden class 3 is not among .*\[1, 2\]"),
+        ({"classes": [1, 2]}, r"classes must have shape \(3,\)"),
     ],
 )
-def test_bad_populations(arguments, message):
+def test_bad_populations(change, message):
     with pytest.raises(ValueError, match=message):
-        Population(**arguments)
+        Population(**{"X": X, "y": Y, "candidates": {"a": Y}} | change)
 
 
 def test_candidates_are_found_by_name_or_position():
@@ -111,12 +99,3 @@ def test_candidates_are_found_by_name_or_position():
         with pytest.raises(ValueError, match=f"candidate {wrong} does not exist"):
             population.index(wrong)
     assert population.index(np.int64(1)) == 1
-
-
-def test_classes_are_a_frozen_copy():
-    classes = np.array([1, 2, 2])
-    population = Population(X, Y, {"a": Y}, classes=classes, hidden=1)
-    classes[:] = 1
-    assert population.classes.tolist() == [1, 2, 2]
-    with pytest.raises(ValueError, match="read-only"):
-        population.classes[0] = 2

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._cascade import load
 from exml_sim.classifier.report import escape_markdown
+from exml_sim.cli import cli
 from exml_sim.cli._tables import read_table
 from exml_sim.oracle import ArrayOracle
 from simulations.report._exploration import html_of
@@ -78,6 +80,19 @@ def test_names_of_people_are_escaped_in_reports():
     assert "&lt;b&gt;no&lt;/b&gt;" in html_of(report)
     assert "a|b" in html_of(report)
     assert escape_markdown("a\nb") == "a b"
+
+
+def test_names_of_classes_are_escaped_in_preflight_checks(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [[label, rng.normal(), rng.normal()] for label in ["<b>no</b>", "[a](b)"] * 30]
+    (tmp_path / "t.csv").write_text(write_csv(["y", "x", "c"], rows), encoding="utf-8")
+    options = ["--label=y", "--observed=x", "--candidate=c=c:1", "--preset=paper", "--budget=30"]
+    done = CliRunner().invoke(cli, ["explore", str(tmp_path / "t.csv"), *options, f"--out={tmp_path / 'out'}"])
+    assert done.exit_code == 0, done.output
+    checks = (tmp_path / "out" / "report.md").read_text(encoding="utf-8").partition("## Preflight checks")[2]
+    assert "&lt;b>no" in checks
+    assert "<" not in checks
+    assert "](" not in checks
 
 
 def test_files_that_unpack_without_end_are_refused(tmp_path):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from types import ModuleType
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from exml_sim._internal import threads
 from exml_sim._internal.threads import one_thread
 from exml_sim.cli import _BLAS_THREADS
 
@@ -52,12 +50,3 @@ def test_a_command_has_one_thread_unless_a_number_is_given(given: dict[str, str]
         [sys.executable, "-c", COMMAND], env={**clean, **given}, capture_output=True, text=True, check=True
     )
     assert set(done.stdout.splitlines()[-1].split()) == expected
-
-
-def test_libraries_are_looked_up_again_only_after_an_import(monkeypatch) -> None:
-    first = threads._controller(len(sys.modules))
-    with one_thread():
-        assert threads._controller(len(sys.modules)) is first
-    monkeypatch.setitem(sys.modules, "just_loaded", ModuleType("just_loaded"))
-    with one_thread():
-        assert threads._controller(len(sys.modules)) is not first

@@ -17,12 +17,8 @@ from exml_sim.cli import main
 from exml_sim.engine import Study, run
 from exml_sim.engine._schema import header_checksum
 
-MODULES = """antigravity ast asynchat asyncio.subprocess bdb builtins bz2 cProfile cgitb cmd code codeop compileall
-    crypt ctypes.util curses dbm distutils doctest ensurepip filecmp fileinput ftplib getpass idlelib imaplib imp
-    importlib lib2to3 lzma mailbox marshal modulefinder multiprocessing.pool nntplib os os.path pdb pickle pipes
-    platform poplib posix profile pstats pty py_compile pydoc runpy sched shelve shutil smtplib sndhdr socketserver
-    subprocess symtable sys tabnanny telnetlib test.support this timeit trace turtle venv webbrowser xmlrpc.server
-    zipapp zipimport""".split()
+MODULES = [name for name in sorted(sys.stdlib_module_names) if not name.startswith("_")][::5]
+MODULES = sorted({*MODULES, "os", "os.path", "subprocess", "builtins", "sys", "shutil", "pty", "runpy", "webbrowser"})
 ATTRIBUTES = {"os": "system", "posix": "system", "subprocess": "run", "builtins": "exit", "sys": "exit",
               "shutil": "rmtree", "pty": "spawn", "runpy": "run_path", "webbrowser": "open", "pickle": "loads"}
 STUDY = """
@@ -120,14 +116,14 @@ for number, module in enumerate(MODULES):
         # Every module in every place, by one command each; every fifth module by all of them.
         chosen = commands if number % 5 == 0 else commands[number % len(commands):][:1]
         answers = [call(*command) for command in chosen]
-        if number % 25 == 0 and place != "verdict":
+        if module == "os" and place != "verdict":
             store_with(text, "")
             answers += read_all("bad.sqlite")
         for code, message in answers:
             calls += 1
             assert code == 2, (name, place, code, message)
             assert message and "\\n" not in message, (name, place, message)
-        if number % 25 == 0:
+        if module == "os":
             store_with(text, name)
             assert all(code in (0, 2) for code, _ in read_all("bad.sqlite"))
     assert call("study", "good.toml", "--strategy", name, "--out", "out", "--quiet")[0] == 2
@@ -152,7 +148,7 @@ def test_names_of_the_standard_library_are_refused_unseen(tmp_path: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout.split()[-3]) > 500
+    assert int(done.stdout.split()[-3]) > 450
 
 
 def test_files_in_the_current_folder_do_not_run_in_place_of_ours(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The wheel holds everything that the program needs: unpacked far from the repository, the main study runs."""
+"""The wheel holds everything that the program needs: unpacked far from the repository, a study runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from exml_sim._internal.compiled import forget_stale
+from tests.engine.studies import features
 
 ROOT = Path(__file__).parents[1]
 
@@ -51,10 +52,6 @@ def _take_compiled_code(package: Path) -> None:
             shutil.copyfile(file, target)
 
 
-#: The command itself, with 200 trials per cell in place of a thousand: enough for its findings.
-STUDY = "from exml_sim.cli import main, study; study.QUICK = 200; main()"
-
-
 def run(site: Path, where: Path, *command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run([sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True)
@@ -74,11 +71,12 @@ def test_types_and_data_are_inside(unpacked: Path) -> None:
     assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
 
 
-def test_the_main_study_runs_outside_the_repository(unpacked: Path, tmp_path: Path) -> None:
+def test_a_study_runs_outside_the_repository(unpacked: Path, tmp_path: Path) -> None:
     result = run(unpacked, tmp_path, "-c", "import exml_sim, theory, simulations; print(exml_sim.__file__)")
     assert Path(result.strip()).is_relative_to(unpacked)
     assert "study" in run(unpacked, tmp_path, "-m", "exml_sim", "--help")
-    out = run(unpacked, tmp_path, "-c", STUDY, "study", "--quick", "--quiet", "--out", "out")
+    (tmp_path / "study.toml").write_text(features(trials=50).to_toml(), encoding="utf-8")
+    out = run(unpacked, tmp_path, "-m", "exml_sim", "study", "study.toml", "--quiet", "--out", "out")
     assert "paper's bound" in out
     assert (tmp_path / "out" / "summary.csv").exists()
     digits = "from exml_sim.datasets import load_mfeat; print(len(load_mfeat().y))"

@@ -62,7 +62,7 @@ def lemma_4(p: BoundArguments) -> Any:
     Repairs the range in A.6; the condition needs this arm's gap only. Never above the printed
     4 exp(-(2/9) n ...) as long as M <= 3.
     """
-    return formulas.log_failure_pair_corrected(p.rows_per_arm, p.gap, p.theta, p.r, p.width)
+    return formulas.log_failure_uniform_corrected(p.rows_per_arm, 1, p.gap, p.theta, p.r, p.width)
 
 
 @bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="2.6e-09")

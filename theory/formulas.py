@@ -172,11 +172,6 @@ def launch_rows(factor: int, gap: Any, theta: Any, r: Any) -> Any:
     return factor * (rademacher_constant(theta) * r / gap) ** 2
 
 
-def launch_rows_tighter(gap: Any, theta: Any, r: Any, optimism: str = "dual", xp: Backend = FLOATS) -> Any:
-    """Return (c_d r / Delta)^2, or (2 c* r / Delta)^2: the threshold of Theorem 2."""
-    return (optimism_constant(theta, optimism, xp) * r / gap) ** 2
-
-
 def optimism_constant(theta: Any, optimism: str = "dual", xp: Backend = FLOATS) -> Any:
     """Return the constant of R_i - E V_i <= constant r / sqrt n: c_d (Theorem 1) or 2 c* (symmetrisation)."""
     return dual_constant(theta, xp) if optimism == "dual" else 2 * tight_rademacher_constant(theta, xp)
@@ -223,11 +218,6 @@ def log_failure_median_simplified(n: Any, gap: Any, theta: Any, r: Any, xp: Back
     """Return the logarithm of A.3: 8 exp(-Delta^2 n / 72) / (1 - exp(-Delta^2 C / 72)), C = 64 c^2 r^2 / Delta^2."""
     denominator = log_one_minus_exp(-(gap**2) * launch_rows(LAUNCH_THEOREMS, gap, theta, r) / PAPER_SIMPLIFIED, xp)
     return xp.log(xp.q(PAPER_GEOMETRIC)) - gap**2 * n / PAPER_SIMPLIFIED - denominator
-
-
-def log_failure_pair_corrected(n: Any, gap: Any, theta: Any, r: Any, width: Any, xp: Backend = FLOATS) -> Any:
-    """Return the logarithm of Lemma 4 corrected: 2 exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2)."""
-    return xp.log(xp.q(CORRECTED_PREFACTOR)) + log_tail_corrected(n, gap, theta, r, width, xp)
 
 
 def log_failure_uniform_corrected(
@@ -296,12 +286,6 @@ def regret_terms_corrected(
 
 
 # The tighter theorems.
-
-
-def regret_gap_free(n: Any, K: Any, theta: Any, r: Any, delta: Any, moved: Any) -> Any:
-    """Return Theorem 6 (i): d r / sqrt n + D (sqrt(ln(2K/delta)/2n) + sqrt(ln(2/delta)/2n)), D = ``moved``."""
-    deviations = hoeffding_deviation(n, 2 * K / delta) + hoeffding_deviation(n, 2 / delta)
-    return complexity(n, deviation_constant(theta, r), r, 1) + moved * deviations
 
 
 def selection_regret(n: Any, theta: Any, r: Any, argument: Any, moved: Any, xp: Backend = FLOATS) -> Any:

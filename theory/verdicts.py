@@ -1,4 +1,4 @@
-r"""Tests of bounds against evidence, with both error rates stated.
+"""Tests of bounds against evidence, with both error rates stated.
 
 A bound on a failure probability is tested against ``failures`` out of ``trials``:
 
@@ -12,15 +12,8 @@ A bound on a failure probability is tested against ``failures`` out of ``trials`
 Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
 `consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
 
-The evidence of `log_evidence_below` is a bet that a probability is below a bound. For a rate q below the bound, a trial
-multiplies it by q / bound after a failure and by (1 - q) / (1 - bound) after a success. If every trial fails with
-conditional probability p >= bound, the mean factor is at most
-
-.. math:: p \frac{q}{\text{bound}} + (1 - p) \frac{1 - q}{1 - \text{bound}} \le 1,
-
-because the left side falls with p and is 1 at p = bound. So the product, and every mixture over q < bound, is a
-nonnegative supermartingale that starts at 1. By Ville's inequality it ever reaches 1 / alpha with probability at most
-alpha (Theorem C6 of docs/theorems.md).
+The evidence of `log_evidence_below` is a bet that a probability is below a bound: a nonnegative supermartingale that
+starts at 1 if it is not (Theorem C6 of docs/theorems.md).
 """
 
 from __future__ import annotations
@@ -147,29 +140,19 @@ def _is_vacuous(bound: float) -> bool:
     return math.isnan(bound) or bound >= 1
 
 
-def _show_rate(value: float, digits: int = 3) -> str:
-    """Format a rate: three digits, and as many more as it takes that a rate below 1 does not read 1."""
-    while value < 1 <= float(f"{value:.{digits}g}"):
-        digits += 1
-    return f"{value:.{digits}g}"
+def _show_rate(value: float) -> str:
+    """Format a rate: three digits, and as many more as it takes that another number than 1 does not read 1."""
+    return _tell_apart(value, 1.0, 3)[0]
 
 
 def _show_counts(failures: int, trials: int) -> str:
-    """Format the counts; see `_verb` for the word that follows them."""
+    """Format the counts."""
     count = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
     return f"{count} in {trials} {'trial' if trials == 1 else 'trials'}"
 
 
-def _verb(stem: str, failures: int) -> str:
-    """Return the verb that goes with `_show_counts`: one failure agrees, two agree."""
-    if failures > 1:
-        return stem
-    return "does" if stem == "do" else f"{stem}s"
-
-
-def _tell_apart(first: float, second: float) -> tuple[str, str]:
-    """Format two numbers to six digits, or to as many as it takes that different ones look different."""
-    digits = 6
+def _tell_apart(first: float, second: float, digits: int = 6) -> tuple[str, str]:
+    """Format two numbers to some digits, or to as many as it takes that different ones look different."""
     while first != second and f"{first:.{digits}g}" == f"{second:.{digits}g}":
         digits += 1
     return f"{first:.{digits}g}", f"{second:.{digits}g}"
@@ -251,19 +234,15 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
 
 
 def judge_family(cells: Iterable[tuple[int, int, float]], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
-    r"""Judge (failures, trials, bound) of every cell, so that ``alpha`` holds for all of them together.
+    """Judge (failures, trials, bound) of every cell, so that ``alpha`` holds for all of them together.
 
     This is Holm's step-down test.  Let m be the number of cells whose bound is not vacuous, and
     p_i = P(Bin(trials_i, bound_i) >= failures_i).  The cell with the smallest p is refuted if p <= alpha / m,
     the next one if p <= alpha / (m - 1), and so on until one is not.
 
-    *At most* ``alpha``, *whatever the cells have to do with each other.*  Let H be the h >= 1 cells whose bounds
-    hold, and suppose one of them is refuted.  Take the first one in the order of refutations.  Before it only
-    cells outside H were refuted, at most m - h of them, so its p is at most alpha / (m - (m - h)) = alpha / h.
-    For a bound that holds P(p_i <= x) <= x, so by the union bound over H this happens with probability at most
-    h * alpha / h.  No independence is used: cells may share random numbers, as the strategies of a study do.
-
-    *Never weaker than Bonferroni*, which compares every p with alpha / m: Holm's levels are at least that.
+    The cells may depend on each other in any way, as strategies do that share random numbers. If h bounds hold, the
+    first of them that is refuted has p <= alpha / h, because at most m - h cells were refuted before it. By the union
+    bound this happens with probability at most alpha.
 
     A vacuous bound is left out of m; which bounds are vacuous does not depend on the counts.
 
@@ -389,17 +368,14 @@ def _describe(
     if outcome == "vacuous":
         return f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
     if outcome == "refuted":
-        return (
-            f"{seen} {_verb('refute', failures)} {claimed}: a rate that small produces as many "
-            f"with probability at most {alpha:.0e}."
-        )
+        return f"{seen} refuted {claimed}: a rate that small produces as many with probability at most {alpha:.0e}."
     if outcome == "consistent":
         return (
-            f"{seen} {limit} {_verb('agree', failures)} with {claimed}; a violation by the factor "
+            f"{seen} {limit} agreed with {claimed}; a violation by the factor "
             f"{detectable:.3g} would have been seen with probability 95 %."
         )
     overlooked = _overlooked(trials, bound, detectable, factor)
-    return f"{seen} {limit} {_verb('do', failures)} not decide {claimed}: {overlooked}."
+    return f"{seen} {limit} did not decide {claimed}: {overlooked}."
 
 
 def _overlooked(trials: int, bound: float, detectable: float | None, factor: float) -> str:
@@ -440,29 +416,6 @@ def log_evidence_below(failures: int, trials: int, bound: float) -> float:
     mixed = special.betaln(failures + 0.5, successes + 0.5) + math.log(share)
     start = special.betaln(0.5, 0.5) + math.log(special.betainc(0.5, 0.5, bound))
     return float(mixed - start - failures * math.log(bound) - successes * math.log1p(-bound))
-
-
-def upper_limit(failures: int, trials: int, alpha: float) -> float:
-    """Return a limit that a failure probability exceeds with probability at most alpha, at every stop.
-
-    From (failures + 1) / trials on, the evidence rises with the bound: its slope there is at least
-    1 / (bound (1 - bound)) - 1 / (2 bound sqrt(1 - bound)) >= 0. So all bounds above the limit have enough of it.
-
-    Parameters
-    ----------
-    failures, trials : int
-        Trials so far, and how many of them failed.
-    alpha : float
-        Probability of error, in (0, 1).
-    """
-    failures, trials = _check_counts(failures, trials)
-    needed = -math.log(_check_rate(alpha)) + ROUNDING
-    low, high = min((failures + 1) / trials, 1.0), 1.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        enough = middle < 1.0 and log_evidence_below(failures, trials, middle) >= needed
-        low, high = (low, middle) if enough else (middle, high)
-    return high
 
 
 def _check_rate(bound: float) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE, Prediction, methods_for
+from benchmarks.practice.methods import COMPARED, DEFAULTS, METHODS, SINGLE, Prediction, methods_for
 from benchmarks.practice.results import COLUMNS, Runs, render
 from benchmarks.practice.situations import KINDS, Situation, draw_situation, read_split
 from benchmarks.practice.unseen import HINT, there
@@ -27,6 +27,9 @@ FIRST_SEED = 3000
 
 #: Normal quantile of 95 % intervals.
 Z = 1.959964
+
+#: Methods of every candidate, by the prefixes of their names.
+GROUPS = {"single": SINGLE, "compared": COMPARED}
 
 #: Tables of the quick form.
 QUICK = ("wine", "iris")
@@ -87,13 +90,13 @@ def contains(interval: tuple[float, float], centre: float, figure: float, rows: 
 
 
 def run_situation(name: str, kind: str, seed: int, wanted: Sequence[str]) -> list[list[Any]]:
-    """Run some methods in one situation; "single" stands for every candidate alone.
+    """Run some methods in one situation; "single" and "compared" stand for every candidate (`GROUPS`).
 
     The report of the defaults is checked, too; its time is not counted.
     """
     task, rows = draw_situation(name, kind, seed), []
     for label, method in methods_for(task).items():
-        if label in wanted or (label.startswith(SINGLE) and "single" in wanted):
+        if label in wanted or any(label.startswith(GROUPS[group]) for group in GROUPS.keys() & set(wanted)):
             start = time.process_time()
             prediction = method(task, seed)
             numbers = measure(task, prediction, time.process_time() - start, label == DEFAULTS)
@@ -113,9 +116,9 @@ def read_runs(path: Path) -> Runs:
 
 
 def is_done(method: str, situation: tuple[str, str, int], done: Runs) -> bool:
-    """Return whether a method, or "single" for every candidate alone, was run in a situation."""
-    if method == "single":
-        return any(key[:3] == situation and key[3].startswith(SINGLE) for key in done)
+    """Return whether a method, or one of `GROUPS` for every candidate, was run in a situation."""
+    if method in GROUPS:
+        return any(key[:3] == situation and key[3].startswith(GROUPS[method]) for key in done)
     return (*situation, method) in done
 
 

@@ -17,7 +17,10 @@ import numpy as np
 from benchmarks.practice.situations import Situation
 from benchmarks.practice.tables import FloatArray, IntArray
 from exml_sim import ExMLClassifier
+from exml_sim.classifier._acquisition import Tariff
+from exml_sim.classifier.subset_selection import plan_first_round
 from exml_sim.oracle import ArrayOracle
+from exml_sim.strategies import ValueOfInformationCommit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +34,11 @@ class Prediction:
 
 Method = Callable[[Situation, int], Prediction]
 
-#: Name of this package's defaults, and prefix of methods that spend all money on one candidate.
-DEFAULTS, SINGLE = "defaults", "only "
+#: Name of this package's defaults, and of those of its first version.
+DEFAULTS, PREVIOUS = "defaults", "previous defaults"
+
+#: Prefixes of methods that spend all money on one candidate, and what a comparison of all leaves.
+SINGLE, COMPARED = "only ", "after a comparison, only "
 
 #: Part of the budget that a pilot spends, trees of a forest, thresholds, rounds of self-training.
 PILOT, TREES, THRESHOLDS, SELF_TRAINING_ROUNDS = Fraction(1, 5), 100, np.linspace(0.4, 0.95, 12), 3
@@ -219,9 +225,26 @@ def explore_with_known_share(task: Situation, seed: int) -> Prediction:
     return explore(task, seed, hidden_share=1.0 / (task.known + 1))
 
 
+def explore_as_before(task: Situation, seed: int) -> Prediction:
+    """Fit ExMLClassifier by the rules of its first version."""
+    from benchmarks.practice.previous import previous_rules
+
+    with previous_rules():
+        return explore(task, seed)
+
+
+def money_after_comparison(task: Situation, name: str) -> Fraction:
+    """Return the money that is left for a candidate if the first round compares all of them."""
+    tariff, rows = Tariff(tuple(task.candidates), task.oracle.costs), [len(task.y)] * len(task.candidates)
+    places, first = plan_first_round(tariff, rows, task.budget, task.known, ValueOfInformationCommit())
+    others = [place for place in places if tariff.names[place] != name]
+    return max(task.budget - first * tariff.price(others), Fraction(task.costs[name]))
+
+
 #: Methods by name; those of single candidates are added by situation.
 METHODS: dict[str, Method] = {
     DEFAULTS: explore,
+    PREVIOUS: explore_as_before,
     "defaults, never a hidden class": lambda task, seed: explore(task, seed, hidden="never"),
     "defaults, always a full one": explore_with_known_share,
     "own model, all candidates": own_model_on_all,
@@ -237,6 +260,10 @@ METHODS: dict[str, Method] = {
 
 
 def methods_for(task: Situation) -> dict[str, Method]:
-    """Return all methods of a situation, with one per candidate."""
+    """Return all methods of a situation, with two per candidate."""
     singles = {SINGLE + name: lambda t, s, n=name: explore(t, s, [n]) for name in task.candidates}
-    return {**METHODS, **singles}  # type: ignore[dict-item]
+    compared = {
+        COMPARED + name: lambda t, s, n=name: explore(t, s, [n], budget=money_after_comparison(t, n))
+        for name in task.candidates
+    }
+    return {**METHODS, **singles, **compared}

@@ -1,6 +1,8 @@
 """Define arms with known distributions. Pull j of an arm in a trial is a fixed random number.
 
 Arm i of a pool reads substream i + 1 of a trial's random numbers. What several arms share is read from substream 0.
+Bernoulli pulls of arms whose mean is drawn in every trial are drawn one by one, 64 at a time; those of other Bernoulli
+arms are drawn by purchase (`exml_sim.bandit.parametric`).
 """
 
 from __future__ import annotations
@@ -8,16 +10,27 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from exml_sim._internal.arrays import FloatArray, IntArray, WordArray
 from exml_sim._internal.compiled import kernel
-from exml_sim.bandit._binomial import Pulls, add_bernoulli, find_pulled
 from exml_sim.money import Money, exact, exact_cost
-from exml_sim.seeds import normal_pair, normal_pull, philox
+from exml_sim.seeds import Block, normal_pair, normal_pull, philox
+
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class Pulls(NamedTuple):
+    """Pulls start … start + number - 1 of one arm in every trial, by the address of their random numbers."""
+
+    key: WordArray
+    trials: WordArray
+    substream: np.uint64
+    start: IntArray
+    number: IntArray
 
 
 class BaseArm:
@@ -69,7 +82,7 @@ class BernoulliArm(BaseArm):
 
     @property
     def level(self) -> int:
-        """The mean in units of 2**-64; `exml_sim.bandit._binomial` draws the pulls."""
+        """The mean in units of 2**-64; `exml_sim.bandit.parametric` draws the pulls."""
         return int(Fraction(self.mean) * 2**64)
 
 
@@ -358,6 +371,78 @@ def _check_numbers(values: object, what: str) -> tuple[float, ...]:
     if array.ndim != 1 or not np.isfinite(array).all():
         raise ValueError(f"{what} must be finite numbers, got {values!r}")
     return tuple(array.tolist())
+
+
+@kernel
+def find_pulled(number: IntArray) -> IntArray:
+    """List the trials that pull the arm at all, without branches."""
+    trials = np.empty(number.size, dtype=np.int64)
+    size = 0
+    for t in range(number.size):
+        trials[size] = t
+        size += number[t] > 0
+    return trials[:size]
+
+
+@kernel
+def _count_ones(word: np.uint64) -> np.uint64:
+    """Count the one bits of a word."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@kernel
+def _compare_bits(
+    words: Block, level: np.uint64, below: np.uint64, undecided: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """Compare 64 numbers with the level on four bit positions, the highest four of `level`; no branches."""
+    bit = np.uint64(1)
+    # All bits of a mask are that bit of the level.
+    first, second = np.uint64(0) - (level >> np.uint64(63)), np.uint64(0) - ((level >> np.uint64(62)) & bit)
+    third, fourth = np.uint64(0) - ((level >> np.uint64(61)) & bit), np.uint64(0) - ((level >> np.uint64(60)) & bit)
+    below |= undecided & ~words[0] & first
+    undecided &= ~(words[0] ^ first)
+    below |= undecided & ~words[1] & second
+    undecided &= ~(words[1] ^ second)
+    below |= undecided & ~words[2] & third
+    undecided &= ~(words[2] ^ third)
+    below |= undecided & ~words[3] & fourth
+    undecided &= ~(words[3] ^ fourth)
+    return below, undecided
+
+
+@kernel
+def _bernoulli_block(
+    key: WordArray, trial: np.uint64, substream: np.uint64, block: int, level: np.uint64, wanted: np.uint64
+) -> np.uint64:
+    """Draw up to 64 Bernoulli pulls at once: a wanted bit is 1 iff a uniform 64-bit number is below `level`.
+
+    The numbers are compared with the level from the highest bit down, all 64 together; four more bit positions are
+    drawn only while some of them still agree with the level on all higher bits, about seven words on average.
+    """
+    below, undecided = np.uint64(0), wanted
+    for group in range(16):
+        words = philox(key[0], key[1], np.uint64(block * 16 + group), substream, trial, np.uint64(0))
+        below, undecided = _compare_bits(words, level << np.uint64(4 * group), below, undecided)
+        # Below its last one bit the level has only zeros, and no number that got this far is below it.
+        if undecided == 0 or (group < 15 and level << np.uint64(4 * group + 4) == 0):
+            break
+    return below
+
+
+@kernel
+def add_bernoulli(pulls: Pulls, levels: WordArray, out: FloatArray) -> None:
+    """Add Bernoulli pulls, 1 with probability levels[t] / 2**64."""
+    for t in find_pulled(pulls.number):
+        first, stop = pulls.start[t], pulls.start[t] + pulls.number[t]
+        total = np.uint64(0)
+        for block in range(first // 64, (stop + 63) // 64):
+            low, high = max(first - 64 * block, 0), min(stop - 64 * block, 64)
+            mask = (_ALL >> np.uint64(64 - high)) & (_ALL << np.uint64(low))
+            total += _count_ones(_bernoulli_block(pulls.key, pulls.trials[t], pulls.substream, block, levels[t], mask))
+        out[t] += total
 
 
 @kernel

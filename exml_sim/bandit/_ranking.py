@@ -66,10 +66,12 @@ class TieBreaker:
         """Return the arms with the lowest values of every trial, best first, shape (trials, number)."""
         if number == 1:
             return self.pick_lowest(values)[:, None]
-        self.decision += 1
-        picked = np.empty((len(values), number), dtype=np.int64)
-        _pick_several(values, self.is_random, self.key, self.trials, np.uint64(self.decision), picked)
-        return picked
+        if values.shape[1] > _FEW_ARMS:
+            order = np.argsort(values, axis=1, kind="stable")
+        else:
+            order = np.empty(values.shape, dtype=np.int64)
+            _rank_few(values, order)
+        return self._order_equal(order, values, number)[:, :number]
 
     def order(self, order: IntArray, group: IntArray, number: int) -> IntArray:
         """Order the members of every group that starts within the first `number` places.
@@ -81,9 +83,15 @@ class TieBreaker:
         group
             Number of the group at every place, rising from place to place.
         """
+        by_arm = np.empty(group.shape)
+        np.put_along_axis(by_arm, order, group, axis=1)
+        return self._order_equal(order, by_arm, number)
+
+    def _order_equal(self, order: IntArray, values: FloatArray, number: int) -> IntArray:
+        """Order arms of equal finite values, in place."""
         self.decision += 1
         if self.is_random:
-            _shuffle(order, group, number, self.key, self.trials, np.uint64(self.decision))
+            _shuffle(order, values, number, self.key, self.trials, np.uint64(self.decision))
         return order
 
 
@@ -105,6 +113,7 @@ def _pick(
 ) -> None:
     """Write the first arm with the lowest value, or the last one with the highest; of equal arms by their words."""
     flip, sign = (_ALL, -1.0) if is_highest else (np.uint64(0), 1.0)
+    tied = np.empty(values.shape[1], dtype=np.int64)
     for t in range(values.shape[0]):
         # Without branches, which would be mispredicted.
         least_value = np.inf
@@ -117,75 +126,52 @@ def _pick(
             best = arm if values[t, arm] == value else best
             number += values[t, arm] == value
         if number > 1 and is_random:
-            least = _ALL
+            size, least = 0, _ALL
             for arm in range(values.shape[1]):
-                if values[t, arm] == value:
-                    word = tie_word(key, trials[t], decision, arm) ^ flip
-                    if word <= least:
-                        least = word
-                        best = arm
+                tied[size] = arm
+                size += values[t, arm] == value
+            for j in range(size):
+                word = tie_word(key, trials[t], decision, tied[j]) ^ flip
+                best = tied[j] if word <= least else best
+                least = min(word, least)
         picked[t] = best
 
 
 @kernel
-def _pick_several(
-    values: FloatArray, is_random: bool, key: WordArray, trials: WordArray, decision: np.uint64, picked: IntArray
-) -> None:
-    """Write the arms with the lowest values, best first; equal ones by their words, or by index."""
-    n_arms, number = values.shape[1], picked.shape[1]
-    order, words = np.empty(n_arms, dtype=np.int64), np.empty(n_arms, dtype=np.uint64)
+def _rank_few(values: FloatArray, order: IntArray) -> None:
+    """Write the arms from the lowest value to the highest, equal ones by index."""
     for t in range(values.shape[0]):
-        if n_arms > _FEW_ARMS:
-            order[:] = np.argsort(values[t], kind="mergesort")
-        else:
-            # Without branches: the place of an arm is the number of arms before it.
-            for arm in range(n_arms):
-                value, place = values[t, arm], 0
-                for other in range(arm):
-                    place += values[t, other] <= value
-                for other in range(arm + 1, n_arms):
-                    place += values[t, other] < value
-                order[place] = arm
-        start = 0
-        while start < number and is_random:
-            stop, value = start + 1, values[t, order[start]]
-            while stop < n_arms and values[t, order[stop]] == value and value < np.inf:
-                stop += 1
-            if stop > start + 1:
-                _order_members(order, start, stop, key, trials[t], decision, words)
-            start = stop
-        for place in range(number):
-            picked[t, place] = order[place]
-
-
-@kernel
-def _order_members(
-    order: IntArray, start: int, stop: int, key: WordArray, trial: np.uint64, decision: np.uint64, words: WordArray
-) -> None:
-    """Order the equal arms at the places from `start` to `stop` by their words, in place."""
-    for place in range(start, stop):
-        arm = order[place]
-        word, free = tie_word(key, trial, decision, arm), place
-        while free > start and words[free - 1] > word:
-            words[free], order[free] = words[free - 1], order[free - 1]
-            free -= 1
-        words[free], order[free] = word, arm
+        # Without branches: the place of an arm is the number of arms before it.
+        for arm in range(values.shape[1]):
+            value, place = values[t, arm], 0
+            for other in range(arm):
+                place += values[t, other] <= value
+            for other in range(arm + 1, values.shape[1]):
+                place += values[t, other] < value
+            order[t, place] = arm
 
 
 @kernel
 def _shuffle(
-    order: IntArray, group: IntArray, number: int, key: WordArray, trials: WordArray, decision: np.uint64
+    order: IntArray, values: FloatArray, number: int, key: WordArray, trials: WordArray, decision: np.uint64
 ) -> None:
-    """Order the members of groups by their words."""
-    words = np.empty(order.shape[1], dtype=np.uint64)
+    """Order the arms of every finite value by their words, for values that start within the first places."""
+    n_arms = order.shape[1]
+    words = np.empty(n_arms, dtype=np.uint64)
     for t in range(order.shape[0]):
         start = 0
         while start < number:
-            stop = start + 1
-            while stop < order.shape[1] and group[t, stop] == group[t, start]:
+            stop, value = start + 1, values[t, order[t, start]]
+            while stop < n_arms and values[t, order[t, stop]] == value and value < np.inf:
                 stop += 1
             if stop > start + 1:
-                _order_members(order[t], start, stop, key, trials[t], decision, words)
+                for place in range(start, stop):
+                    arm = order[t, place]
+                    word, free = tie_word(key, trials[t], decision, arm), place
+                    while free > start and words[free - 1] > word:
+                        words[free], order[t, free] = words[free - 1], order[t, free - 1]
+                        free -= 1
+                    words[free], order[t, free] = word, arm
             start = stop
 
 

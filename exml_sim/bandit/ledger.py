@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -330,13 +330,6 @@ class Ledger:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         return "\n".join([*lines, f"spent {show(self.spent)} of {show(self.budget)}, left {show(self.left)}"])
-
-    def to_records(self) -> list[dict[str, int | str | float]]:
-        """Export the entries as dictionaries with money as floats; `to_csv` keeps the exact amounts."""
-        return [
-            {key: float(value) if isinstance(value, Fraction) else value for key, value in asdict(entry).items()}
-            for entry in self.entries()
-        ]
 
     def to_csv(self) -> str:
         """Export the entries as CSV text with exact amounts."""

@@ -25,7 +25,6 @@ from exml_sim.bandit.trial_batch import (
     break_ties,
     check_budget,
     check_strategy,
-    with_confidence,
 )
 from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import POOLS
@@ -141,9 +140,6 @@ class Pool(ABC):
         strategy: Strategy | str,
         budget: Money,
         rng: Rng = 0,
-        *,
-        confidence: float | None = None,
-        epsilon: float | None = None,
     ) -> Exploration:
         """Run one trial and keep everything about it.
 
@@ -155,8 +151,6 @@ class Pool(ABC):
             Money for the trial; decimals are exact.
         rng
             A seed number, a numpy generator, or the `Seeds` address of one trial.
-        confidence, epsilon
-            For fixed-confidence strategies: buy until the selection is correct with this probability, up to epsilon.
 
         Raises
         ------
@@ -166,8 +160,7 @@ class Pool(ABC):
         seeds = as_seeds(rng)
         if len(seeds) != 1:
             raise ValueError(f"explore runs one trial, got the addresses of {len(seeds)}; use explore_many")
-        chosen = with_confidence(resolve_strategy(strategy), confidence, epsilon)
-        batch, selected = self.run(chosen, budget, seeds, record=True)
+        batch, selected = self.run(strategy, budget, seeds, record=True)
         return read_trial(batch, selected)
 
     def explore_many(

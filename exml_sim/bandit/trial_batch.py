@@ -8,10 +8,10 @@ trials alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -102,10 +102,6 @@ class ArmState(Protocol):
     def means(self) -> tuple[float, ...]:
         """Return the true means, for loops that draw their own rewards."""
         raise ValueError(f"the means of {type(self).__name__} are not known: write a loop (pull, budget, rng)")
-
-    def reveal(self) -> tuple[list[float], list[float] | None]:
-        """Return the true risks and deviations (None for Bernoulli arms), for strategies that know the pool."""
-        raise ValueError(f"the distributions of {type(self).__name__} are not known: choose another strategy")
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute the evidence for the leader of each trial against each other arm.
@@ -441,26 +437,6 @@ def check_strategy(strategy: object) -> Strategy:
 def break_ties(strategy: Strategy, seeds: Seeds) -> TieBreaker:
     """Build the tie breaker of a strategy for the trials of `seeds`: at random unless its `ties` is "lowest"."""
     return TieBreaker(seeds if getattr(strategy, "ties", "random") == "random" else None)
-
-
-def with_confidence(strategy: Strategy, confidence: float | None, epsilon: float | None) -> Strategy:
-    """Replace the confidence and epsilon of a strategy, where they are given.
-
-    Raises
-    ------
-    ValueError
-        If the strategy has none because it spends a fixed budget.
-    """
-    options = {"confidence": confidence, "epsilon": epsilon}
-    wanted: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if not wanted:
-        return strategy
-    if not hasattr(strategy, "confidence"):
-        raise ValueError(
-            f"{type(strategy).__name__} spends a fixed budget and has no {' and no '.join(wanted)}: "
-            "choose a fixed-confidence strategy, like 'successive_elimination'"
-        )
-    return replace(strategy, **wanted)  # type: ignore[type-var]
 
 
 def smallest_budget(strategy: Strategy, prices: Prices) -> Fraction:

@@ -60,9 +60,9 @@ LEARNING_DEVIATION = 0.1
 FULL_DIFFERENCE = 0.2
 #: Chosen on the choosing half: deviations by which another set must be better to replace the selected one.
 SWITCH_DEVIATIONS = 3.0
-#: Chosen on the choosing half: with less than this evidence, on few rows and on at least that many, no more than this
-#: part of the money is spent.
-MIN_EXPLAINED_DEVIATIONS, MIN_EVIDENCE_ROWS, MAX_UNEXPLAINED_FRACTION = (0.0, 0.5), 25, Fraction(1, 2)
+#: Chosen on the choosing half (87 situations): with a gain of fewer standard errors, on few rows and on at least that
+#: many, no more than this part of the money is spent.
+MIN_EXPLAINED_DEVIATIONS, MIN_EVIDENCE_ROWS, MAX_UNEXPLAINED_FRACTION = (0.7, 1.3), 25, Fraction(1, 2)
 #: Tuned on 13 tables: candidates that are scored together with the best one.
 MAX_PARTNERS = 3
 #: Chosen by hand, for speed: candidates that are tried as an extension of the selected set.

@@ -145,10 +145,12 @@ class SubsetSelection:
         if not compared:
             return self._select_cheapest()
         self._buy(compared, first_rows)
-        rounds, stopped = self._compare(compared), False
-        while not (stopped := self._gives_up(rounds[-1].chosen)):
+        rounds = self._compare(compared)
+        while True:
             # Score again whenever the rows of the selected set have doubled.
             chosen = rounds[-1].chosen
+            if stopped := self._gives_up(chosen, self._price(chosen) * len(self._shared(chosen))):
+                break
             if not self._buy(chosen, 2 * len(self._shared(chosen))) or self._left < self._price(chosen):
                 break
             rounds.append(self._compare_again(compared, chosen))
@@ -168,10 +170,9 @@ class SubsetSelection:
             rounds.append(current)
             if set(current.active) <= set(current.chosen):
                 break
-            more = self._next_rows(current.active)
-            crosses = self._left - self._price(current.active) * more < self._money / 2
-            if crosses and not self._is_explained(current.chosen):
+            if self._gives_up(current.chosen, self._price(current.active) * self._next_rows(current.active)):
                 break
+            more = self._next_rows(current.active)
             if more < 1 or not self._buy(current.active, self._rows_of(current.active) + more):
                 break
             active = current.active
@@ -188,17 +189,15 @@ class SubsetSelection:
                 return current
         return replace(current, chosen=chosen, active=chosen)
 
-    def _gives_up(self, arms: Arms) -> bool:
-        """Return whether half of the money is spent on candidates that explain nothing.
+    def _gives_up(self, arms: Arms, cost: Fraction) -> bool:
+        """Return whether half of the money is spent and the selected candidates explain nothing.
 
-        Called before a purchase that doubles the rows of the candidates. If it would cross half of the money, rows are
-        bought up to there first, and the evidence of all these rows decides.
+        Called before a purchase. If it would cross half of the money, rows of the selected candidates are bought up to
+        there first, and the evidence of all their rows decides.
         """
         half = self._money * (1 - constants.MAX_UNEXPLAINED_FRACTION)
         spare = self._left - half
-        if spare < 0 or self._left - self._price(arms) * len(self._shared(arms)) >= half:
-            return False
-        if self._is_explained(arms):
+        if spare < 0 or self._left - cost >= half:
             return False
         self._buy(arms, len(self._shared(arms)) + int(spare / self._price(arms)))
         return not self._is_explained(arms)
@@ -206,7 +205,7 @@ class SubsetSelection:
     def _is_explained(self, arms: Arms) -> bool:
         """Return whether a set predicts labels better than the observed columns, as far as the rows show."""
         rows = self._shared(arms)
-        enough = len(rows) >= constants.MIN_PAIRED_ROWS
+        enough = len(rows) >= constants.MIN_SCORED_ROWS
         few, many = constants.MIN_EXPLAINED_DEVIATIONS
         least = few if len(rows) < constants.MIN_EVIDENCE_ROWS else many
         return not enough or self._scorer.explained_deviations(arms, rows) >= least
@@ -214,7 +213,8 @@ class SubsetSelection:
     def _note_unexplained(self, selected: Arms) -> Diagnostic:
         rows = len(self._shared(selected))
         text = (
-            f"{show(self._left)} are left: on {rows} rows no candidate predicts labels better than the observed columns"
+            f"{show(self._left)} are left: on {rows} rows no candidate predicts labels clearly better than the "
+            "observed columns; a larger budget buys on"
         )
         return Diagnostic("candidates_explain_nothing", text, "warning")
 
@@ -267,8 +267,14 @@ class SubsetSelection:
         return [Diagnostic("unaffordable", text, subject=", ".join(names))]
 
     def _next_rows(self, arms: Arms) -> int:
-        """Return twice the rows, for at most half of the money."""
-        return min(self._rows_of(arms), int(self._left / (2 * self._price(arms))))
+        """Return as many rows again, for half of the money at most, or more if all rows of one can still be bought."""
+        double = min(self._rows_of(arms), int(self._left / (2 * self._price(arms))))
+        most_expensive = max(arms, key=lambda arm: self._price((arm,)))
+        lacking = len(self._orders[most_expensive]) - self._rows_of((most_expensive,))
+        spare = self._left - self._price((most_expensive,)) * lacking
+        others = self._price(arms) - self._price((most_expensive,))
+        free = min(int(spare / others), int(self._left / self._price(arms)), lacking) if spare > 0 and others else 0
+        return max(double, free)
 
     def _buy(self, arms: Sequence[int], rows: int) -> int:
         """Bring the candidates to `rows` rows each, as far as money and rows go; return how many values."""
@@ -510,17 +516,18 @@ def _count_first_rows(
 ) -> int:
     """Return the rows of the first round; 0 if the money is too little to learn anything from a part of it.
 
-    A part of the money, or what is left beside all rows of the most expensive candidate.
+    A part of the money, or what is left beside all rows of the most expensive candidate, but no more than half.
     """
     whole, money = tariff.price(places), max(money - tariff.setup(places), Fraction(0))
     complete = int(money / whole)
     few = max(constants.MIN_FIRST_ROWS, constants.FIRST_ROWS_PER_CLASS * n_classes)
     share = int(complete * exact(strategy.first_round_share, "first_round_share"))
-    wanted = max(share, min(few, int(complete * constants.MAX_FIRST_ROUND_FRACTION)))
+    most = int(complete * constants.MAX_FIRST_ROUND_FRACTION)
+    wanted = max(share, min(few, most))
     most_expensive = max(places, key=lambda place: tariff.price((place,)))
     spare = money - tariff.price((most_expensive,)) * available[most_expensive]
     others = whole - tariff.price((most_expensive,))
-    rows = max(wanted, min(int(spare / others), complete) if spare > 0 and others else 0)
+    rows = max(wanted, min(int(spare / others), most) if spare > 0 and others else 0)
     return rows if rows >= constants.MIN_INFORMATIVE_ROWS else 0
 
 

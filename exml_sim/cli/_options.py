@@ -49,24 +49,29 @@ paper = click.option(
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def plugins(place: str) -> Decorator:
-    """Make ``--plugins`` and ``--trust``: files that may be executed, also beside the file called `place`."""
+def combine(*decorators: Decorator) -> Decorator:
+    """Combine options to one decorator, in the order of the help."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in (
-            click.option("--trust", is_flag=True, help=f"Execute also files beside the {place} that it names."),
-            click.option(
-                "--plugins",
-                type=click.Path(path_type=Path),
-                multiple=True,
-                metavar="FILE.py",
-                help="Execute this file of strategies, pools, scores or bounds; may be repeated.",
-            ),
-        ):
+        for option in reversed(decorators):
             command = option(command)
         return command
 
     return decorate
+
+
+def plugins(place: str) -> Decorator:
+    """Make ``--plugins`` and ``--trust``: files that may be executed, also beside the file called `place`."""
+    return combine(
+        click.option(
+            "--plugins",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            metavar="FILE.py",
+            help="Execute this file of strategies, pools, scores or bounds; may be repeated.",
+        ),
+        click.option("--trust", is_flag=True, help=f"Execute also files beside the {place} that it names."),
+    )
 
 
 def out(default: str) -> Decorator:
@@ -86,29 +91,17 @@ categories = click.option(
 )
 
 
-def worth(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--value-per-correct`` and ``--rows-to-predict``: what predictions are worth."""
-    for option in (
-        click.option("--rows-to-predict", type=click.IntRange(1), metavar="ROWS", help="Rows that will be predicted."),
-        click.option("--value-per-correct", type=float, metavar="MONEY", help="Worth of one more correct prediction."),
-    ):
-        command = option(command)
-    return command
-
-
-def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--encoding``, ``--delimiter`` and ``--na-values``: the format of a user's table."""
-    for option in (
-        click.option(
-            "--na-values", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"
-        ),
-        click.option(
-            "--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"
-        ),
-        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
-    ):
-        command = option(command)
-    return command
+#: What predictions are worth.
+worth = combine(
+    click.option("--value-per-correct", type=float, metavar="MONEY", help="Worth of one more correct prediction."),
+    click.option("--rows-to-predict", type=click.IntRange(1), metavar="ROWS", help="Rows that will be predicted."),
+)
+#: The format of a user's table.
+table_format = combine(
+    click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
+    click.option("--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"),
+    click.option("--na-values", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
+)
 
 
 def emit(data: Any, text: str, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -29,38 +29,27 @@ def _parse_gaps(context: click.Context, parameter: click.Parameter, value: str |
         raise click.BadParameter(f"expected numbers separated by commas, such as 0.1,0.2,0.2; got {value}") from None
 
 
-def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that describe a `theory.BoundProblem`."""
-    pulls = click.IntRange(1, options.MOST_PULLS)
-    for name, *names, settings in reversed(
-        (
-            ("--K", "K", {"type": click.IntRange(2, options.MOST_ARMS), "help": "Number of candidates."}),
-            ("--theta", {"type": float, "help": "Rejection cost, between 0 and 1/2."}),
-            ("--kappa-lambda", {"type": float, "help": "kappa times the ball's radius Lambda."}),
-            ("--gap", {"type": float, "help": "Gap between the best candidate and all others."}),
-            (
-                "--gaps",
-                {
-                    "callback": _parse_gaps,
-                    "metavar": "NUMBERS",
-                    "help": "One for each other candidate, such as 0.1,0.2.",
-                },
-            ),
-            (
-                "--strategy",
-                _choice(*STRATEGIES, "both", default="both", help="Uniform allocation or median elimination."),
-            ),
-            ("--kernel", _choice("any", "nonnegative", help="nonnegative for a Gaussian kernel.")),
-            ("--rows", _choice("accumulated", "fresh", help="Rows behind the scores of median elimination.")),
-            ("--population", {"type": pulls, "help": "Rows, if drawn without replacement."}),
-        )
-    ):
-        command = click.option(name, *names, **settings)(command)
-    return command
+def _choose(name: str, *values: str, help: str) -> options.Decorator:
+    """Make an option with these values, the first of which is the default."""
+    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
 
 
-def _choice(*values: str, default: str | None = None, help: str) -> dict[str, Any]:
-    return {"type": click.Choice(values), "default": default or values[0], "show_default": True, "help": help}
+#: The options that describe a `theory.BoundProblem`.
+problem_options = options.combine(
+    click.option("--K", "K", type=click.IntRange(2, options.MOST_ARMS), help="Number of candidates."),
+    click.option("--theta", type=float, help="Rejection cost, between 0 and 1/2."),
+    click.option("--kappa-lambda", type=float, help="kappa times the ball's radius Lambda."),
+    click.option("--gap", type=float, help="Gap between the best candidate and all others."),
+    click.option(
+        "--gaps", callback=_parse_gaps, metavar="NUMBERS", help="One for each other candidate, such as 0.1,0.2."
+    ),
+    _choose("--strategy", "both", *STRATEGIES, help="Uniform allocation or median elimination."),
+    _choose("--kernel", "any", "nonnegative", help="nonnegative for a Gaussian kernel."),
+    _choose("--rows", "accumulated", "fresh", help="Rows behind the scores of median elimination."),
+    click.option(
+        "--population", type=click.IntRange(1, options.MOST_PULLS), help="Rows, if drawn without replacement."
+    ),
+)
 
 
 def read_problem(

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from exml_sim.cli import _options as options
-from theory.claims import Claim, Registry, read_own
+from theory.claims import Claim, read_own
 from theory.claims.document import SETTING, Checked, count_errata, explain_no_mutant, grades, run, summary
 from theory.evidence.grades import grade
 
@@ -19,8 +19,8 @@ from theory.evidence.grades import grade
 @click.command(name="claims")
 @click.argument("claim_id", metavar="[ID]", required=False)
 @click.option("--check", is_flag=True, help="Run the checks; exit code 1 if one differs from the record.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--html", "as_html", is_flag=True, help="Print one HTML page with all claims.")
+@options.as_json
 @options.paper
 def command(claim_id: str | None, check: bool, as_json: bool, as_html: bool, source: str | None) -> None:
     """List every statement of the paper's theory with its verdict, grade of evidence and executable check.
@@ -31,7 +31,11 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_html: bool, sou
     """
     if as_html and (claim_id or check or as_json):
         raise click.UsageError("--html prints all claims: leave out ID and the other options.")
-    registry = _load_registry(source) if source is not None else None
+    registry = None
+    if source is not None:
+        from simulations.papers import load_paper
+
+        registry = load_paper(source).registry
     known = registry or read_own()
     # Upper and lower case are the same.
     claims = list(known.claims.values()) if claim_id is None else [known.get(claim_id.lower())]
@@ -52,12 +56,6 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_html: bool, sou
         _print_list(claims)
     if not all(entry.as_recorded for entry in entries):
         raise SystemExit(1)
-
-
-def _load_registry(source: str) -> Registry:
-    from simulations.papers import load_paper
-
-    return load_paper(source).registry
 
 
 def _print_list(claims: list[Claim]) -> None:

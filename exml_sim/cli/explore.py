@@ -35,7 +35,7 @@ from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purch
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.evaluation import Diagnostic
-from exml_sim.classifier.report import layers_to_dict
+from exml_sim.classifier.report import escape_markdown, layers_to_dict
 from exml_sim.cli import _options as options
 from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_target, write_results
 from exml_sim.cli._measurement_request import NAME as REQUEST
@@ -270,7 +270,7 @@ def _sentences(diagnostics: Sequence[Diagnostic]) -> list[str]:
 def _preflight_section(diagnostics: Sequence[Diagnostic]) -> list[str]:
     if not diagnostics:
         return []
-    return ["## Preflight checks", "", *(f"- {sentence}" for sentence in _sentences(diagnostics)), ""]
+    return ["## Preflight checks", "", *(f"- {escape_markdown(sentence)}" for sentence in _sentences(diagnostics)), ""]
 
 
 def _advance(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -35,27 +34,22 @@ OPTIONS = {
 }
 
 
-def _table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that only a plan from a table has."""
-    path = click.Path(path_type=Path)
-    for option in (
-        click.option("--pilot", type=int, metavar="ROWS", help="Complete rows that the plan is made from."),
-        click.option(
-            "--exploration",
-            type=path,
-            metavar="FOLDER",
-            help="Plan further purchases after exml explore.",
-        ),
-        click.option("--label", metavar="COLUMN", help="Column of observed labels, with a table."),
-        click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
-        click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
-        click.option("--costs", type=path, help="Table of further candidates."),
-        options.categories,
-        options.table_format,
-        options.worth,
-    ):
-        command = option(command)
-    return command
+_table_options = options.combine(
+    click.option("--pilot", type=int, metavar="ROWS", help="Complete rows that the plan is made from."),
+    click.option(
+        "--exploration",
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="Plan further purchases after exml explore.",
+    ),
+    click.option("--label", metavar="COLUMN", help="Column of observed labels, with a table."),
+    click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
+    click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
+    click.option("--costs", type=click.Path(path_type=Path), help="Table of further candidates."),
+    options.categories,
+    options.table_format,
+    options.worth,
+)
 
 
 @click.command(name="plan")

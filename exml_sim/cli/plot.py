@@ -29,11 +29,13 @@ def _check_figure(context: click.Context, parameter: click.Parameter, value: str
 
 def _read_pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Read NAME=VALUE options."""
-    pairs = {value: tuple(part.strip() for part in value.split("=", 1)) for value in values}
-    for value, pair in pairs.items():
-        if len(pair) < 2 or not all(pair):
+    pairs = {}
+    for value in values:
+        name, _, text = (part.strip() for part in value.partition("="))
+        if not name or not text:
             raise click.BadParameter(f"it must be NAME=VALUE, got {value!r}")
-    return dict(pairs.values())
+        pairs[name] = text
+    return pairs
 
 
 @click.command(name="plot")

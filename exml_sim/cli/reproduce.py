@@ -70,7 +70,7 @@ def command(name: str, out: Path | None, as_json: bool, quiet: bool, **given: An
     synthetic: Figure 5, three Gaussians and nine candidates. mfeat: Table 1, six views of handwritten digits.
     costs: Table 2, the digits with unequal costs. realdisp: activities of one subject, nine sensors.
 
-    Every experiment writes its table (Markdown, CSV), figures (PNG, SVG) and a verdict per statement of the paper to a
+    Every experiment writes its table (Markdown, CSV), the figures of its section and a verdict per statement to a
     folder. A run that was interrupted continues where it stopped.
 
     Example: exml reproduce mfeat --configurations 5

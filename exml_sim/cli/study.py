@@ -106,7 +106,11 @@ def command(
     if replay is not None:
         if as_json:
             raise click.UsageError("--replay prints tables: leave out --json")
-        _print_trial(study, *replay)
+        from exml_sim.engine import modes
+
+        done = modes.replay(study, *replay)
+        place = f"Trial {replay[1]} of cell {replay[0]}: {study.cell(replay[0])}."
+        click.echo(f"{place}\n\n{done.table()}\n\n{done.ledger.table()}")
         return
     path = store or out / "study.sqlite"
     continued = options.resumable(f"finished trials are in {path}; the same command continues from there", path)
@@ -143,6 +147,7 @@ def _choose_study(
     trust: bool,
 ) -> Study:
     """Read or make the study that the options ask for."""
+    from exml_sim.engine.study import Study
     from exml_sim.plugins import Plugins, files_beside
     from simulations import bench, budget_vs_failure
 
@@ -152,7 +157,9 @@ def _choose_study(
         )
     strategies: tuple[Any, ...] = tuple(_parse_strategy(text) for text in rules)
     if file is not None:
-        study = _read_study(file, quick, seed, plugins, trust)
+        study = Study.from_toml(file, plugins=plugins, trust=trust)
+        trials = min(QUICK, study.trials) if quick else study.trials
+        study = replace(study, trials=trials, seed=study.seed if seed is None else seed)
     elif preset is not None:
         arms = bench.ALL_ARMS if preset == "bench-all" else bench.ARMS
         study = bench.make_study(QUICK if quick else bench.TRIALS, seed=seed or 0, arms=arms)
@@ -239,24 +246,6 @@ def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str,
     drawn = ", ".join(file.name for file in pictures)
     files = f"Results are in {out}: report.html, summary.csv, {drawn}, bench.txt, study.toml, {store.name}."
     return {"pools": pools}, f"{text}\n\n{files}"
-
-
-def _read_study(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, ...], trust: bool) -> Study:
-    """Read a study from a file; replace its number of trials or its seed if asked for."""
-    from exml_sim.engine.study import Study
-
-    study = Study.from_toml(file, plugins=plugins, trust=trust)
-    trials = min(QUICK, study.trials) if quick else study.trials
-    return replace(study, trials=trials, seed=study.seed if seed is None else seed)
-
-
-def _print_trial(study: Study, cell: int, trial: int) -> None:
-    """Print one trial: rounds, scores, certificates, and every purchase."""
-    from exml_sim.engine.modes import replay
-
-    done = replay(study, cell, trial)
-    click.echo(f"Trial {trial} of cell {cell}: {study.cell(cell)}.\n")
-    click.echo(f"{done.table()}\n\n{done.ledger.table()}")
 
 
 def _run(

@@ -29,15 +29,12 @@ __all__ = [
 ]
 
 
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
 #: The functions of this folder that make populations, by name.
 DATASETS: Mapping[str, Callable[..., Population]] = {
-    _short(module.__name__): getattr(module, f"make_{_short(module.__name__)}")
+    name: make
     for module in modules(__name__)
-    if hasattr(module, f"make_{_short(module.__name__)}")
+    for name in (module.__name__.rpartition(".")[2],)
+    if (make := getattr(module, f"make_{name}", None)) is not None
 }
 
 

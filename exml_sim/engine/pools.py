@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -332,10 +332,6 @@ class RandomInstanceArms:
         )
 
 
-_MADE: OrderedDict[tuple[Any, str], Population | Pool] = OrderedDict()
-_MAX_MADE = 8
-
-
 @spec
 class PluginPool:
     """What a plug-in makes of the options (and of `rng`, if it takes one): a `Population`, or a `Pool` of arms."""
@@ -360,13 +356,8 @@ class PluginPool:
         return self.plugin or Plugin(plugins.POOLS, self.name)
 
     def make_once(self) -> Population | Pool:
-        """Make it once and keep it for a while; the digest distinguishes a changed source."""
-        key = (self, self._plugin.digest)
-        if key not in _MADE:
-            _MADE[key] = self.make()
-            while len(_MADE) > _MAX_MADE:
-                _MADE.popitem(last=False)
-        return _MADE[key]
+        """Make it once and keep it for a while."""
+        return _make_once(self, self._plugin.digest)
 
     def make(self) -> Population | Pool:
         """Call the plug-in.
@@ -391,6 +382,12 @@ class PluginPool:
         """Refuse a plug-in that makes another pool the second time."""
         if _contents(self.make()) != _contents(self.make()):
             raise PluginError(f"plug-in {self.name!r} made another pool the second time: draw from the rng it is given")
+
+
+@lru_cache(maxsize=8)
+def _make_once(pool: PluginPool, digest: str) -> Population | Pool:
+    """Make a pool once; the digest distinguishes a changed source."""
+    return pool.make()
 
 
 def _contents(made: Population | Pool) -> tuple[Any, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -261,7 +262,9 @@ class Study:
         return self.strategies[cell.strategy].build()
 
     def _build(self, pool: PoolSpec, score: Score | None) -> Pool:
-        return _build_once(pool, score, self.sampling, tuple(plugin.digest for plugin in self.used_plugins))
+        # Threads that ask for a pool at the same time wait for the first one to build it.
+        with _LOCK:
+            return _build_once(pool, score, self.sampling, tuple(plugin.digest for plugin in self.used_plugins))
 
     def _score(self, index: int) -> Score | None:
         return self.scores[index] if index >= 0 else None
@@ -319,23 +322,14 @@ def _stream(pool: PoolSpec, sampling: Sampling, budget: Fraction) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
 
-_POOLS: OrderedDict[tuple[PoolSpec, Score | None, Sampling, tuple[str, ...]], Pool] = OrderedDict()
-_MAX_POOLS = 8
 _LOCK = threading.Lock()
 
 
+@lru_cache(maxsize=8)
 def _build_once(pool: PoolSpec, score: Score | None, sampling: Sampling, digests: tuple[str, ...]) -> Pool:
     """Build a pool once; under one BLAS thread, so that its matrices are the same bits in every worker."""
-    key = (pool, score, sampling, digests)
-    with _LOCK:
-        if key in _POOLS:
-            _POOLS.move_to_end(key)
-            return _POOLS[key]
-        with one_thread():
-            built = build_pool(pool, score, sampling)
-            # What a pool computes on first use: threads would each do it again.
-            built.best_arms()
-        _POOLS[key] = built
-        while len(_POOLS) > _MAX_POOLS:
-            _POOLS.popitem(last=False)
-        return built
+    with one_thread():
+        built = build_pool(pool, score, sampling)
+        # What a pool computes on first use: threads would each do it again.
+        built.best_arms()
+    return built

@@ -9,9 +9,8 @@ the dual is concave in the dual point and the multipliers C of the two constrain
 For fixed C this is the penalised problem. So its proximal steps (:mod:`exml_sim.rejection._proximal`) take turns with
 steps of C: towards :math:`C = a/(2\Lambda)`, the maximum for a fixed dual point, lengthened for the answer of the dual
 point as the turns before have shown it; near the goal Newton's method on log C, with the derivative on the present
-faces. Nothing is solved to the end for a C that is not the last, and the first turns take the curvature of K from a
-low-rank factor. What this leaves short, above all a ball that does not bind, whose C would have to vanish, is left to
-the search of :mod:`exml_sim.rejection._multipliers`.
+faces. Nothing is solved to the end for a C that is not the last. What this leaves short, above all a ball that does not
+bind, whose C would have to vanish, is left to the search of :mod:`exml_sim.rejection._multipliers`.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
 lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda (a_h + a_g)`.
@@ -25,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim._internal.compiled import compiled, compiled_inline
-from exml_sim.rejection._dual import COARSE_FROM, bout
-from exml_sim.rejection._linalg import add_rows, copy_two, pivoted_cholesky
+from exml_sim.rejection._dual import bout
+from exml_sim.rejection._linalg import add_rows, copy_two
 from exml_sim.rejection._multipliers import (
     FLOOR,
     ball_bounds,
@@ -40,7 +39,6 @@ from exml_sim.rejection._proximal import (
     INNER_LIMIT,
     SIGMA_GROWTH,
     WORK,
-    add_products,
     copy_point,
     measure,
     proximal_step,
@@ -56,9 +54,6 @@ PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
 SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: above it the derivative says nothing
 WORTH_KEEPING = 0.1  # gap over what C is worth: from a wider one even a step that failed leads on faster than back
-COARSE_TRACE = 3e-5  # share of the trace that the factor of the first turns may leave out
-COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
-COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
 SIGMA_FIRST = 10.0  # first proximal parameter, in units of mean weight / C; less where sweeps left a wide gap
 SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or more; it grows as the changes shrink
 SIGMA_MOST = 1e10  # a shorter step would take many turns along the flattest free directions of K
@@ -96,11 +91,12 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit, ways):
     return cu, cw, alpha, beta, upper, lower, steps
 
 
-@compiled_inline
+@compiled
 def ascend(gram, y, p, theta, radius, tol, limit):
     """Improve dual point and multipliers together; return what :func:`minimise_over_ball` does.
 
-    While C is far off many rows are free, and Newton steps on a low-rank factor of K, if it has one, cost a fraction.
+    Proximal steps and steps of C alternate. A proximal step that did not come to an end and lowered the dual value is
+    taken back, and turns go on.
     """
     n = len(y)
     first = first_multiplier(mean_diagonal(gram, p), radius)
@@ -108,55 +104,22 @@ def ascend(gram, y, p, theta, radius, tol, limit):
     zero, u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     face = np.zeros(n, np.int64)
     geo = geometry(theta, c[0], c[1])
-    gap, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
+    gap, _, _, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
     # Sweeps get nowhere at a small C: from such a point a long step would throw rows from corner to corner.
     sound = min(1.0, 2.0 * first * radius * radius / max(gap, 1e-300))
-    sigma, spent = sound * SIGMA_FIRST / (n * first), 0
-    if free >= COARSE_FROM:
-        factor, rank = pivoted_cholesky(gram, n // 4, COARSE_TRACE)
-        if rank > 0:
-            _, _, _, _, _, _, spent, sigma = turns(
-                gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, COARSE_LEFT, limit
-            )
-    none = np.empty((n, 0))
-    cu, cw, alpha, beta, upper, lower, steps, _ = turns(
-        gram, none, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit - spent
-    )
-    return cu, cw, alpha, beta, upper, lower, spent + steps
-
-
-@compiled
-def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit):
-    """Alternate proximal steps and steps of C until the gap is at most `tol`, from the dual point (u, v) at C = c.
-
-    Updates the dual point, K times it, its faces and c in place. With a factor that has columns, a proximal step starts
-    from the gradient on K and takes its curvature from the factor; a step on which the two disagree is taken back and
-    is the last. So is one without a factor that did not come to an end and lowered the dual value, but turns go on.
-
-    Returns
-    -------
-    cu, cw, alpha, beta, upper, lower, steps, sigma
-        The best model and dual point with their bounds, Newton steps, last proximal parameter.
-    """
-    n, rank = factor.shape
-    coarse = rank > 0
+    sigma = sound * SIGMA_FIRST / (n * first)
     squared = radius * radius
     alpha, beta, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    zero, best_cu, best_cw = np.zeros(n), np.zeros(n), np.zeros(n)
+    best_cu, best_cw = np.zeros(n), np.zeros(n)
     # The loss is never negative: alpha = beta = 0 gives the lower bound 0.
     best_upper, best_lower, best_gap = np.inf, 0.0, np.inf
-    seen, curvature = np.zeros(n, np.int64), np.zeros((3, rank, rank))
     system, work = np.empty((0, 0)), np.empty((WORK, n))
     old_u, old_v, old_ku, old_kv = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    old_face, old_c, old_sigma = face.copy(), c.copy(), sigma
-    geo = geometry(theta, c[0], c[1])
+    old_face = face.copy()
     cap = SIGMA_MOST
     response, move, excess_before = np.full(2, RESPONSE), np.zeros(2), np.zeros(2)
     steps, waited, inner, size_before, gap_before = 0, 0, 0, np.inf, np.inf
     for _ in range(TURNS):
-        if coarse:
-            copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
-            old_c[0], old_c[1], old_sigma = c[0], c[1], sigma
         root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
         uku, vkv = 0.0, 0.0
         for i in range(n):
@@ -208,8 +171,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             ku[i] *= scale_h
             v[i] *= scale_g
             kv[i] *= scale_g
-        if not coarse:
-            copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
+        copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
         _, value = measure(y, p, geo, u, v, ku, kv, zero, zero)
         if inner <= 1 and gap > max(gap_before, ROUNDING * reach * size):
             # The faces stay, C is all but right, and yet the gap rises: rounding, multiplied by sigma, has taken over.
@@ -218,27 +180,8 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         gap_before = gap
         far = max(abs(move[0]), abs(move[1]), 1e-3)
         sigma = min(sigma, max(SIGMA_MOVED / far, SIGMA_MOVED) / (n * np.sqrt(c[0] * c[1])), cap)
-        # The directions of edges change with C, and with them every row's share of the curvature.
-        seen[:] = 0
-        curvature[:] = 0.0
         inner, sound, system = proximal_step(
-            gram,
-            factor,
-            y,
-            p,
-            geo,
-            u,
-            v,
-            ku,
-            kv,
-            face,
-            seen,
-            curvature,
-            sigma,
-            INNER_ACCURACY,
-            min(INNER_LIMIT, limit),
-            work,
-            system,
+            gram, y, p, geo, u, v, ku, kv, face, sigma, INNER_ACCURACY, min(INNER_LIMIT, limit), work, system
         )
         steps += inner
         if not sound:
@@ -247,20 +190,11 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             continue
         settle(y, p, geo, face, work[0], work[1], u, v, work[4], work[5])
         copy_two(work[2], work[3], ku, kv)
-        if coarse:
-            add_products(factor, work[4], work[5], ku, kv)
-            foretold, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
-            refresh(gram, u, v, ku, kv, zero, zero)
-            actual_gap, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
-            if actual_gap > max(COARSE_MISS * foretold, 0.1 * best_gap):
-                copy_point(old_u, old_v, old_ku, old_kv, old_face, u, v, ku, kv, face)
-                c[0], c[1], sigma = old_c[0], old_c[1], old_sigma
-                break
-        elif best_gap < 1e-4:
+        if best_gap < 1e-4:
             refresh(gram, u, v, ku, kv, zero, zero)
         else:
             add_rows(gram, work[4], work[5], ku, kv)
-        if not coarse and inner >= INNER_LIMIT and gap < WORTH_KEEPING * reach:
+        if inner >= INNER_LIMIT and gap < WORTH_KEEPING * reach:
             # A solved step never lowers the dual value; this one was too bold, and what it left is far off.
             _, now = measure(y, p, geo, u, v, ku, kv, zero, zero)
             if now < value:
@@ -271,7 +205,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             sigma = min(sigma * 3.0, cap)
         elif inner >= INNER_LIMIT:
             sigma *= 0.05
-    return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps, sigma
+    return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
 
 
 @compiled

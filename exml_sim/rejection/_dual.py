@@ -9,13 +9,10 @@ is a corner of its triangle, and the duality gap is the sum over rows of what th
 
 .. math:: P - D = \sum_i \max_{t \in T_i} s_i \cdot t - s_i \cdot z_i .
 
-Three phases, each a warm start for the next:
+Two phases: *sweeps* maximise exactly row by row, cheap and fast at first, hopeless for the last digits; proximal point
+steps (:mod:`exml_sim.rejection._proximal`) start from where they end.
 
-1. *Sweeps*: exact maximisation row by row. Cheap and fast at first, hopeless for the last digits.
-2. *Coarse*: proximal point steps (:mod:`exml_sim.rejection._proximal`) on a low-rank factor of K, if it has one.
-3. *Fine*: the same on the exact K.
-
-Every gap that leaves this module is computed on the exact K from a feasible z.
+Every gap that leaves this module is computed afresh from a feasible z.
 """
 
 from __future__ import annotations
@@ -25,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.compiled import compiled
-from exml_sim.rejection._linalg import add_four, pivoted_cholesky
-from exml_sim.rejection._proximal import measure, project_gradient, proximal, refresh
+from exml_sim.rejection._linalg import add_four
+from exml_sim.rejection._proximal import measure, proximal, refresh
 from exml_sim.rejection._triangle import C1, C2, CORNER_B, INSIDE, project, shape
 
 SWEEPS = 5  # row-by-row sweeps in a bout, at least
@@ -34,13 +31,7 @@ GAP_CHECK_AFTER = 4  # sweeps of a bout after which the gap is computed after ea
 SWEEP_GAIN = 0.5  # a bout of sweeps that leaves more than this share of the gap is the last
 SWEEP_COST = 20  # free^3 / (this * n^2) sweeps cost about one Newton step
 MAX_SWEEPS = 1000
-COARSE_FROM = 400  # free rows from which a low-rank phase is considered
-COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth while
-COARSE_RANK = 128
-COARSE_TRACE = 1e-4  # share of the trace that the factor may leave out
-COARSE_GAP = 1e-4  # relative gap at which the low-rank phase hands over
 SIGMA_START = 50.0  # first proximal parameter over the mean of K(x, x): what sweeps leave lies along flat directions
-SIGMA_FLAT = 20.0  # the same where many rows are free and K has no low-rank factor
 
 
 @compiled
@@ -128,34 +119,17 @@ def maximise(gram, y, p, geo, ku0, kv0, tol, limit, face):
     sigma = SIGMA_START * flat
     steps = 0
     gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
-    rank = 0
-    if free >= COARSE_FROM and gap > tol * max(1.0, abs(value + gap)):
-        factor, rank = pivoted_cholesky(gram, min(COARSE_RANK, int(COARSE_SHARE * free)), COARSE_TRACE)
-        if rank > 0:
-            stop = max(COARSE_GAP, tol)
-            project_gradient(factor, u, v, ku, kv, ku0, kv0)
-            reached, _, steps, sigma = proximal(
-                gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit
-            )
-            refresh(gram, u, v, ku, kv, ku0, kv0)
-            # What the factor left out may have opened the gap again: a step as long as the last would be too bold.
-            gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
-            sigma *= min(1.0, max(10.0 * reached / max(gap, 1e-300), 1e-6))
-        else:
-            # No direction of K is nearly flat: a longer step would only throw rows from corner to corner.
-            sigma = SIGMA_FLAT * flat
     swept = SWEEPS
     before = np.inf
-    while rank == 0 and moved > 0 and swept < MAX_SWEEPS:
-        # Without a coarse phase a bout may cost as much as one Newton step with that many free rows; on while it pays.
+    while moved > 0 and swept < MAX_SWEEPS:
+        # A bout may cost as much as one Newton step with that many free rows; on while it pays.
         if gap <= tol * max(1.0, abs(value + gap)) or gap > SWEEP_GAIN * before:
             break
         before = gap
         length = min(max(SWEEPS, free * free * free // (SWEEP_COST * n * n)), 100)
         gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, length, tol)
         swept += length
-    none = np.empty((n, 0))
-    _, _, more, _ = proximal(gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+    _, _, more, _ = proximal(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)
     gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
@@ -164,7 +138,7 @@ def maximise(gram, y, p, geo, ku0, kv0, tol, limit, face):
         # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
         bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
         sigma = SIGMA_START * flat
-        _, _, more, _ = proximal(gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+        _, _, more, _ = proximal(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
         refresh(gram, u, v, ku, kv, ku0, kv0)
         gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
         steps += more

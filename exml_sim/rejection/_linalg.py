@@ -273,59 +273,6 @@ def _four_products(r0, r1, r2, r3, x, first, stop):
     return s0, s1, s2, s3
 
 
-@compiled_sums
-def pivoted_cholesky(gram: np.ndarray, max_rank: int, tolerance: float) -> tuple[np.ndarray, int]:
-    """Factor with ``gram ~ L L'``, pivots chosen greedily, until the trace of the rest is below a share of the trace.
-
-    Returns
-    -------
-    factor : ndarray, shape (m, rank)
-        Rank 0 if the tolerance is out of reach: at a quarter of the allowed rank the decay so far is extrapolated, so
-        that a matrix of high rank costs little to turn down.
-    rank : int
-    """
-    m = len(gram)
-    rest = np.empty(m)
-    trace = 0.0
-    for i in range(m):
-        rest[i] = gram[i, i]
-        trace += gram[i, i]
-    columns = np.empty((max_rank, m))  # transposed: one contiguous row per pivot
-    target = tolerance * trace
-    rank = 0
-    left = trace
-    while left > target:
-        if rank == max_rank:
-            return np.empty((m, 0)), 0
-        if rank == max_rank // 4 and rank > 0 and left > trace * (target / trace) ** 0.2:
-            return np.empty((m, 0)), 0
-        pivot = 0
-        for i in range(1, m):
-            if rest[i] > rest[pivot]:
-                pivot = i
-        root = np.sqrt(rest[pivot])
-        new = columns[rank]
-        for i in range(m):
-            new[i] = gram[pivot, i]
-        for k in range(rank):
-            old = columns[k]
-            w = old[pivot]
-            for i in range(m):
-                new[i] -= w * old[i]
-        left = 0.0
-        for i in range(m):
-            new[i] /= root
-            rest[i] = max(rest[i] - new[i] * new[i], 0.0)
-            left += rest[i]
-        rest[pivot] = 0.0
-        rank += 1
-    factor = np.empty((m, rank))
-    for i in range(m):
-        for k in range(rank):
-            factor[i, k] = columns[k, i]
-    return factor, rank
-
-
 @compiled
 def two_products(gram: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``gram @ a`` and ``gram @ b`` for a symmetric matrix in one pass, skipping rows where both are zero."""

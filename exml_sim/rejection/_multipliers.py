@@ -114,7 +114,6 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
     u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     alpha, beta = np.zeros(n), np.zeros(n)
     face = np.zeros(n, np.int64)
-    none = np.empty((n, 0))
     # The loss is never negative: alpha = beta = 0 gives the lower bound 0.
     best_upper, best_lower = np.inf, 0.0
     best_cu, best_cw, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -139,7 +138,7 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
             warm = max(WARM / far, WARM)
             refresh(gram, u, v, ku, kv, ku0, kv0)
             _, value, more, _ = proximal(
-                gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
+                gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
         steps += more

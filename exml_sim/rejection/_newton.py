@@ -2,7 +2,7 @@ r"""Compute Newton steps of the proximal subproblem: direction and line search.
 
 The subproblem's dual :math:`\psi` (see :mod:`exml_sim.rejection._dual`) is piecewise quadratic. Its Newton direction
 solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is zero for rows at a corner of their triangle, rank one on an
-edge and the identity inside: a small system over the free rows, or, for a low-rank factor of K, one of twice its rank.
+edge and the identity inside: a small system over the free rows.
 
 A system whose faces changed a little is solved with the factor of an earlier one. Let S = U'U be the system over the
 free directions at the faces of that factor. Directions that became free since are appended as rows and columns, those
@@ -336,56 +336,6 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
             along = su[i] * b1 + sv[i] * b2
             su[i], sv[i] = along * b1, along * b2
     return True
-
-
-@compiled
-def weigh(curvature, row, rank, w11, w12, w22):
-    """Add a row's share of L' P L: the three weighted copies of its outer product, upper triangles."""
-    for a in range(rank):
-        s = w11 * row[a]
-        t = w12 * row[a]
-        q = w22 * row[a]
-        c0, c1, c2 = curvature[0, a], curvature[1, a], curvature[2, a]
-        for b in range(a, rank):
-            c0[b] += s * row[b]
-            c1[b] += t * row[b]
-            c2[b] += q * row[b]
-
-
-@compiled
-def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system):
-    """The same direction on K = L L', from (I + sigma L' P L) e = L' r, d = r - sigma P L e, K d = L e.
-
-    `curvature` holds L' P L for the faces in `seen`; only rows whose face changed are added or taken away.
-    """
-    n, rank = factor.shape
-    e = np.zeros(2 * rank)
-    for i in range(n):
-        if face[i] != seen[i]:
-            n11, n12, n22 = weights_of(face[i], y[i], geo)
-            o11, o12, o22 = weights_of(seen[i], y[i], geo)
-            weigh(curvature, factor[i], rank, n11 - o11, n12 - o12, n22 - o22)
-            seen[i] = face[i]
-    add_rows(factor, ru, rv, e[:rank], e[rank:])
-    system = room_for(2 * rank, system)
-    for a in range(rank):
-        for b in range(a, rank):
-            system[a, b] = sigma * curvature[0, a, b]
-            system[rank + a, rank + b] = sigma * curvature[2, a, b]
-            system[a, rank + b] = sigma * curvature[1, a, b]
-            system[b, rank + a] = sigma * curvature[1, a, b]
-        system[a, a] += 1.0
-        system[rank + a, rank + a] += 1.0
-    if not cholesky(system, pad(system, 2 * rank)):
-        return False, system
-    cholesky_solve(system, e, 2 * rank)
-    for i in range(n):
-        kdu[i] = dot(factor[i], e[:rank], rank)
-        kdv[i] = dot(factor[i], e[rank:], rank)
-        w11, w12, w22 = weights_of(face[i], y[i], geo)
-        du[i] = ru[i] - sigma * (w11 * kdu[i] + w12 * kdv[i])
-        dv[i] = rv[i] - sigma * (w12 * kdu[i] + w22 * kdv[i])
-    return True, system
 
 
 @compiled_sums

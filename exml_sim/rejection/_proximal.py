@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim._internal.compiled import compiled, compiled_sums
-from exml_sim.rejection._linalg import add_rows, copy_two, dot
-from exml_sim.rejection._newton import coarse_direction, exact_direction, line_search, weights_of
+from exml_sim.rejection._linalg import add_rows, copy_two
+from exml_sim.rejection._newton import exact_direction, line_search, weights_of
 from exml_sim.rejection._triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, CORNER_O, nearest, nearest_on, shape
 
 SIGMA_GROWTH = 6.0
@@ -131,13 +131,8 @@ def exhausted(stalled, best, value):
 
 
 @compiled
-def proximal_step(
-    gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, accuracy, allowed, work, system
-):
+def proximal_step(gram, y, p, geo, zu, zv, kzu, kzv, face, sigma, accuracy, allowed, work, system):
     """Solve one proximal step from z to an accuracy or by `allowed` Newton steps; z itself stays as it is.
-
-    With a factor that has columns the curvature is the factor's, else that of the Gram matrix. (A flag written out in
-    the calls would compile everything twice.)
 
     Parameters
     ----------
@@ -154,12 +149,8 @@ def proximal_step(
     xu, xv, kxu, kxv, ru, rv = work[0], work[1], work[2], work[3], work[4], work[5]
     du, dv, kdu, kdv = work[6], work[7], work[8], work[9]
     based = np.full(len(y), -1)  # no factor yet for this sigma
-    coarse = factor.shape[1] > 0
     first_residual(y, geo, face, kzu, kzv, sigma, ru, rv)
-    if coarse:
-        sound, system = coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system)
-    else:
-        sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
+    sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
     if not sound:
         return 1, False, system
     for i in range(len(y)):
@@ -172,12 +163,7 @@ def proximal_step(
         # Faces unchanged after a full step: psi was one quadratic all the way, and this is its minimum.
         if (changed == 0 and t == 1.0) or residual <= accuracy * length or inner >= allowed:
             break
-        if coarse:
-            sound, system = coarse_direction(
-                factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system
-            )
-        else:
-            sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
+        sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
         inner += 1
         t = line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma, ru, rv) if sound else 0.0
         if t == 0.0:
@@ -191,10 +177,10 @@ def proximal_step(
 
 
 @compiled
-def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
+def proximal(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
     """Proximal point steps from a feasible z = (u, v) until the relative gap is at most `stop`.
 
-    Updates u, v and ku = ku0 + K u, kv = kv0 + K v in place (K the factor's product in the coarse phase).
+    Updates u, v and ku = ku0 + K u, kv = kv0 + K v in place.
 
     Returns
     -------
@@ -205,10 +191,6 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
     work = np.empty((WORK, n))
     xu, xv, kxu, kxv, su, sv = work[0], work[1], work[2], work[3], work[4], work[5]
     zu, zv, kzu, kzv = u.copy(), v.copy(), ku.copy(), kv.copy()
-    rank = factor.shape[1]
-    coarse = rank > 0
-    curvature = np.zeros((3, rank, rank))
-    seen = np.zeros(n, np.int64)
     system = np.empty((0, 0))
     cap = SIGMA_CAP
     steps = 0
@@ -217,24 +199,9 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
     old_u, old_v, old_ku, old_kv, old_face = u.copy(), v.copy(), ku.copy(), kv.copy(), face.copy()
     stalled, accuracy = np.int64(0), LOOSE
     while best > stop * max(1.0, abs(value + best)) and steps < limit:
+        allowed = min(INNER_LIMIT, limit - steps)
         inner, sound, system = proximal_step(
-            gram,
-            factor,
-            y,
-            p,
-            geo,
-            zu,
-            zv,
-            kzu,
-            kzv,
-            face,
-            seen,
-            curvature,
-            sigma,
-            accuracy,
-            min(INNER_LIMIT, limit - steps),
-            work,
-            system,
+            gram, y, p, geo, zu, zv, kzu, kzv, face, sigma, accuracy, allowed, work, system
         )
         steps += inner
         if not sound:
@@ -246,9 +213,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
             continue
         settle(y, p, geo, face, xu, xv, zu, zv, su, sv)
         copy_two(kxu, kxv, kzu, kzv)
-        if coarse:
-            add_products(factor, su, sv, kzu, kzv)
-        elif best < REFRESH * max(1.0, abs(value)):
+        if best < REFRESH * max(1.0, abs(value)):
             refresh(gram, zu, zv, kzu, kzv, ku0, kv0)
         else:
             add_rows(gram, su, sv, kzu, kzv)
@@ -275,24 +240,6 @@ def copy_point(u, v, ku, kv, face, to_u, to_v, to_ku, to_kv, to_face):
     """Write a dual point, K times it and its faces over another."""
     for i in range(len(u)):
         to_u[i], to_v[i], to_ku[i], to_kv[i], to_face[i] = u[i], v[i], ku[i], kv[i], face[i]
-
-
-@compiled
-def project_gradient(factor, u, v, ku, kv, ku0, kv0):
-    """Recompute ku = ku0 + L L' u and kv = kv0 + L L' v."""
-    copy_two(ku0, kv0, ku, kv)
-    add_products(factor, u, v, ku, kv)
-
-
-@compiled
-def add_products(factor, u, v, ku, kv):
-    """ku += L L' u and kv += L L' v."""
-    n, rank = factor.shape
-    acc_u, acc_v = np.zeros(rank), np.zeros(rank)
-    add_rows(factor, u, v, acc_u, acc_v)
-    for i in range(n):
-        ku[i] += dot(factor[i], acc_u, rank)
-        kv[i] += dot(factor[i], acc_v, rank)
 
 
 @compiled

@@ -1,20 +1,9 @@
 """Provide the options that all strategies of this package share.
 
-Six concepts suffice to write a strategy:
-
-1. **Batch.** `explore(batch)` runs many trials at once. Every array has one line per trial; write it as for one.
-2. **Buying.** `batch.buy(money)` splits a round's money among the active arms, pays from the ledger and pulls. Pass
-   `among` to choose the arms, and whole units per trial (`batch.ledger.left_units`) to spend different amounts.
-   `batch.buy_among(units, arms)` is the fast way for one or two arms per trial.
-3. **Scores.** `batch.score(unclear)` scores the active arms, lower is better, and refines what `unclear` marks.
-   `batch.lowest(scores)` and `batch.pick_lowest(values)` return an arm per trial and break ties.
-4. **Keeping arms.** `batch.keep_best(k)` and `batch.drop_worst()` score and drop arms; `batch.active` marks the rest.
-   A strategy that decides by itself calls `batch.close_round(scores, survivors, certified)`.
-5. **First round.** `first_round_cost(budget, prices)` is the money that all arms share first; a budget whose first
-   round does not pull every arm once is refused before anything is bought.
-6. **Selection.** `explore` returns the selected arms, the first choice first, shape (trials, k).
-
-`exml_sim.bandit.trial_batch` has the protocol, `exml_sim/strategies/uniform.py` the shortest example.
+CONTRIBUTING.md explains the six concepts of a strategy. `exml_sim.bandit.trial_batch` has the protocol and all methods
+of a batch, and `exml_sim/strategies/uniform.py` is the shortest example. A strategy that decides by itself which arms
+stay calls `batch.close_round(scores, survivors, certified)`; `batch.buy_among(units, arms)` is the fast purchase for
+one or two arms per trial.
 """
 
 from __future__ import annotations
@@ -116,7 +105,7 @@ class PullByPull(BaseStrategy, ABC):
             before = batch.active
             arm = self.choose(batch, scores.value, step)
             survivors, batch.active = batch.active, before
-            if survivors is not before:
+            if survivors is not before and not open_trials.all():
                 # A trial that has ended keeps its arms.
                 survivors = np.where(open_trials[:, None], survivors, before)
             batch.close_round(scores, survivors, nothing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -39,13 +40,17 @@ class ContinuousRejects(PullByPull):
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Reject where the criterion holds, then choose the active arm with the fewest pulls."""
-        active = batch.active
-        worst = batch.ties.pick_highest(np.where(active, values, -np.inf))
-        log_bars = np.array([1.0, *(float(log_bar(j)) for j in range(1, batch.n_arms + 1))])
-        batch.active = active.copy()
+        worst = batch.ties.pick_highest(np.where(batch.active, values, -np.inf))
+        batch.active, fewest = batch.active.copy(), np.empty(values.shape)
         average = self.criterion == "average"
-        _reject(values, batch.pulls, worst, batch.total_pulls, log_bars, average, batch.active)
-        return batch.pick_lowest(np.where(batch.active, batch.pulls, np.inf))
+        _reject(values, batch.pulls, worst, batch.total_pulls, _log_bars(batch.n_arms), average, batch.active, fewest)
+        return batch.pick_lowest(fewest)
+
+
+@cache
+def _log_bars(n_arms: int) -> FloatArray:
+    """Compute log-bar of every number of active arms."""
+    return np.array([1.0, *(float(log_bar(j)) for j in range(1, n_arms + 1))])
 
 
 @kernel
@@ -57,11 +62,13 @@ def _reject(
     log_bars: FloatArray,
     average: bool,
     active: BoolArray,
+    fewest: FloatArray,
 ) -> None:
-    """Reject the worst active arm of every trial where the criterion holds."""
+    """Reject the worst active arm of every trial where the criterion holds; write the pulls of the active arms."""
     for t in range(values.shape[0]):
         number, mine, gone, longest, nearest, others = 0, 0, 0, 0, -np.inf, 0.0
         for arm in range(values.shape[1]):
+            fewest[t, arm] = pulls[t, arm] if active[t, arm] else np.inf
             if not active[t, arm]:
                 gone += pulls[t, arm]
                 longest = max(longest, pulls[t, arm])
@@ -77,3 +84,4 @@ def _reject(
         b = log_bars[number] * mine / max(total - gone, 1e-12)
         if values[t, worst[t]] - near >= 1.0 / np.sqrt(b) - 1.0:
             active[t, worst[t]] = False
+            fewest[t, worst[t]] = np.inf

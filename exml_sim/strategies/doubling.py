@@ -8,7 +8,6 @@ but rejects are scored on all pulls so far.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,27 +16,23 @@ from typing import ClassVar
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim.bandit.trial_batch import Strategy, TrialBatch, smallest_budget
+from exml_sim.bandit.trial_batch import TrialBatch, smallest_budget
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
-from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.strategies.sequential_halving import SequentialHalving
-from exml_sim.strategies.successive_rejects import SuccessiveRejects, phase_money
+from exml_sim.strategies.successive_rejects import SuccessiveRejects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Doubling(BaseStrategy, ABC):
+class _Doubling(BaseStrategy):
     """Run a strategy with doubled budgets while money lasts."""
 
     spends_all: ClassVar[bool] = False
+    #: The strategy that is run.
+    kind: ClassVar[type[SequentialHalving] | type[SuccessiveRejects]]
 
-    @abstractmethod
-    def _inner(self) -> Strategy:
-        """Build the strategy that is run."""
-
-    @abstractmethod
-    def _run(self, batch: TrialBatch, money: Fraction) -> None:
-        """Run it with an amount of money until one arm is active."""
+    def _inner(self) -> SequentialHalving | SuccessiveRejects:
+        return self.kind(alignment=self.alignment)
 
     def _budgets(self, budget: Fraction, prices: Prices) -> Iterator[Fraction]:
         """Yield the budgets of the runs that the whole budget pays for."""
@@ -56,7 +51,7 @@ class _Doubling(BaseStrategy, ABC):
         everyone = batch.active
         for money in self._budgets(batch.budget, batch.prices):
             batch.active = everyone
-            self._run(batch, money)
+            self._inner().eliminate(batch, money)
         return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)
 
 
@@ -64,25 +59,11 @@ class _Doubling(BaseStrategy, ABC):
 class DoublingHalving(_Doubling):
     """Sequential halving with doubled budgets: anytime, every round on its own pulls."""
 
-    def _inner(self) -> Strategy:
-        return SequentialHalving(alignment=self.alignment)
-
-    def _run(self, batch: TrialBatch, money: Fraction) -> None:
-        rounds, width = halving_rounds(batch.n_arms), batch.n_arms
-        for _ in range(rounds):
-            batch.buy(money / rounds, fresh=True)
-            width = (width + 1) // 2
-            batch.keep_best(width, fresh=True)
+    kind = SequentialHalving
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoublingRejects(_Doubling):
     """Successive rejects with doubled budgets: anytime, on all pulls so far."""
 
-    def _inner(self) -> Strategy:
-        return SuccessiveRejects(alignment=self.alignment)
-
-    def _run(self, batch: TrialBatch, money: Fraction) -> None:
-        for amount in phase_money(money, batch.prices):
-            batch.buy(amount)
-            batch.drop_worst()
+    kind = SuccessiveRejects

@@ -65,10 +65,14 @@ class MedianElimination(BaseStrategy):
 
     def explore(self, batch: TrialBatch) -> IntArray:
         """Halve until one arm is left."""
+        self.eliminate(batch, batch.budget)
+        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)
+
+    def eliminate(self, batch: TrialBatch, money: Fraction) -> None:
+        """Halve the active arms with an amount of money until one is left."""
         width = count_fewest(batch.active)
         rounds = halving_rounds(width)
         for _ in range(rounds):
-            batch.buy(batch.budget / rounds, fresh=not self.accumulate)
+            batch.buy(money / rounds, fresh=not self.accumulate)
             width = (width + 1) // 2
             batch.keep_best(width, fresh=not self.accumulate)
-        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)

@@ -56,7 +56,11 @@ class SuccessiveRejects(BaseStrategy):
 
     def explore(self, batch: TrialBatch) -> IntArray:
         """Reject until one arm is left."""
-        for money in phase_money(batch.budget, batch.prices):
-            batch.buy(money)
-            batch.drop_worst()
+        self.eliminate(batch, batch.budget)
         return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)
+
+    def eliminate(self, batch: TrialBatch, money: Fraction) -> None:
+        """Reject with an amount of money until one arm is active."""
+        for amount in phase_money(money, batch.prices):
+            batch.buy(amount)
+            batch.drop_worst()

@@ -375,16 +375,13 @@ def likeness(bench: PoolBench) -> Iterator[str]:
         else:
             yield from _same_pulls(bench, pool, budget, where)
     # More rounds than the small pools have: an error in a third one shows at K = 5 and 8 only.
-    for means in _WIDE:
-        wide = ParametricPool.bernoulli(means)
-        budget = 6 * smallest_budget(bench.like, wide.prices)
-        _check_opening(bench, wide, budget)
-        yield from _same_pulls(bench, wide, budget, f"with K = {len(means)} at budget {show(budget)}")
-    if bench.unit_costs_only:
-        return
-    costly = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
-    budget = 6 * smallest_budget(bench.like, costly.prices)
-    yield from _same_pulls(bench, costly, budget, f"at costs 1, 3, 2 and budget {show(budget)}")
+    others = {f"with K = {len(means)}": ParametricPool.bernoulli(means) for means in _WIDE}
+    if not bench.unit_costs_only:
+        others["at costs 1, 3, 2"] = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
+    for where, pool in others.items():
+        budget = 6 * smallest_budget(bench.like, pool.prices)
+        _check_opening(bench, pool, budget)
+        yield from _same_pulls(bench, pool, budget, f"{where} and budget {show(budget)}")
 
 
 def _check_opening(bench: PoolBench, pool: Pool, budget: Fraction) -> None:

@@ -25,17 +25,7 @@ MAX_NAMED_ROUNDS = 8
 
 
 def average_rounds(result: StudyResult, cell: Cell, trials: int = TRIALS) -> pd.DataFrame:
-    """Run the first trials of a cell again; return mean pulls, one row per arm and one column per round.
-
-    Parameters
-    ----------
-    result : StudyResult
-        The study.
-    cell : Cell
-        One of its cells.
-    trials : int
-        Trials to run.
-    """
+    """Run the first trials of a cell again; return mean pulls, one row per arm and one column per round."""
     import pandas as pd
 
     pool, strategy = result.study.pool(cell), result.study.strategy(cell)
@@ -66,15 +56,7 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
 
 
 def _figure(tables: dict[str, pd.DataFrame], title: str) -> Figure:
-    """Draw stacked bars of rounds, one axes per strategy.
-
-    Parameters
-    ----------
-    tables : dict of str to DataFrame
-        Mean pulls by strategy, see `average_rounds`.
-    title : str
-        Title of the picture.
-    """
+    """Draw stacked bars of rounds, one axes per strategy, from mean pulls by strategy."""
     import matplotlib as mpl
 
     most = max(table.shape[1] for table in tables.values())

@@ -128,17 +128,7 @@ def _choose_bounds(panel: Panel, wanted: Collection[str] | None) -> list[str]:
 
 
 def figure(panels: Sequence[Panel], name: str = "", **options: Any) -> Figure:
-    """Draw one axes per pool, with one legend below all of them.
-
-    Parameters
-    ----------
-    panels
-        Strategies and pools.
-    name
-        Title; none if empty.
-    **options
-        Those of `draw`.
-    """
+    """Draw one axes per pool, with one legend below all of them; options as in `draw`."""
     if not panels:
         raise ValueError("there is nothing to draw: the study has no results yet")
     places = list(dict.fromkeys(panel.place for panel in panels))
@@ -168,16 +158,6 @@ def figure(panels: Sequence[Panel], name: str = "", **options: Any) -> Figure:
 def figures(
     result: StudyResult, panels: Sequence[Panel] | None = None, **options: Any
 ) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
-    """Yield one picture for the whole store, with its data.
-
-    Parameters
-    ----------
-    result
-        The store.
-    panels
-        Its panels, if they are renamed or ordered.
-    **options
-        Those of `draw`.
-    """
+    """Yield one picture for the whole store, or some of its panels, with its data; options as in `draw`."""
     shown = make_panels(result) if panels is None else panels
     yield "facets", figure(shown, result.study.name, **options), to_frame(shown)

@@ -191,16 +191,9 @@ def figures(
 
 
 def choose_figure(panels: Sequence[Panel], name: str, **options: Any) -> Figure:
-    """Draw all strategies on one axes, or one axes each where two at most have the paper's bounds.
+    """Draw all strategies of a pool on one axes, or one axes each where two at most have the paper's bounds.
 
-    Parameters
-    ----------
-    panels
-        Strategies; those of several pools give one axes per pool.
-    name
-        Title.
-    **options
-        Those of `simulations.figures.facets.draw`; with any, all strategies are on one axes.
+    Several pools have one axes each. With any option of `simulations.figures.facets.draw` all strategies are together.
     """
     if (
         not options

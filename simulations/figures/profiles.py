@@ -93,15 +93,7 @@ def _rank(rates: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def compute_profiles(panels: Sequence[Panel], points: int = POINTS) -> dict[str, Any]:
-    """Return the profiles of all strategies on a grid of ratios, and their ranks, with intervals.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Strategies on several pools.
-    points : int
-        Points of the grid.
-    """
+    """Return the profiles of all strategies on a grid of so many ratios, and their ranks, with intervals."""
     titles, rates, trials = _count_problems(panels)
     summary = _summarise_ranks(rates, trials)
     grid = np.geomspace(1.0, float(min(max(summary["ratios"].max(), 2.0), 100.0)), points)
@@ -113,17 +105,7 @@ def compute_profiles(panels: Sequence[Panel], points: int = POINTS) -> dict[str,
 
 
 def _figure(panels: Sequence[Panel], name: str, colours: Mapping[str, str] | None) -> Figure:
-    """Draw profiles on the left and mean ranks on the right.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Strategies on several pools.
-    name : str
-        Title.
-    colours : mapping, optional
-        Colours by title of the strategy.
-    """
+    """Draw profiles on the left and mean ranks on the right."""
     summary = compute_profiles(panels)
     titles, grid = summary["titles"], summary["grid"]
     with style.context():
@@ -149,11 +131,11 @@ def _tabulate_ranks(panels: Sequence[Panel]) -> pd.DataFrame:
     """Tabulate mean ranks with intervals, and the share of problems on which a strategy is best."""
     import pandas as pd
 
-    titles, rates, trials = _count_problems(panels)
-    summary = _summarise_ranks(rates, trials)
+    summary = compute_profiles(panels)
     best = (summary["ratios"] <= 1.0).mean(axis=0)
-    columns = {"strategy": titles, "mean_rank": summary["ranks"], "lower": summary["lower"], "upper": summary["upper"]}
-    return pd.DataFrame({**columns, "level": CONFIDENCE, "share_best": best, "problems": len(rates)})
+    columns = {"strategy": summary["titles"], "mean_rank": summary["ranks"]}
+    columns |= {end: summary[end] for end in ("lower", "upper")}
+    return pd.DataFrame({**columns, "level": CONFIDENCE, "share_best": best, "problems": summary["problems"]})
 
 
 def figures(

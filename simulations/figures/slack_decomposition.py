@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 SLACK_CAUSES = ("optimism", "union bound", "worst-case distribution", "sampling")
 
 
-def decompose_slack(panel: Panel, target: float = TARGET) -> tuple[BudgetStep, ...]:
+def decompose_slack(panel: Panel) -> tuple[BudgetStep, ...]:
     """List budgets from the distribution-free bound to simulation, each without one more cause of slack.
 
     Empty where no theorem is behind `theory.population.decompose_budget`, or no budget of the study reaches the target.
     """
-    model, simulated = affine_model(panel), needed_in_simulation(panel.cells, target)
+    model, simulated = affine_model(panel), needed_in_simulation(panel.cells, TARGET)
     if model is None or simulated is None:
         return ()
-    steps = decompose_budget(model, target)
+    steps = decompose_budget(model, TARGET)
     return (*steps, BudgetStep("sampling", float(simulated))) if steps[-1].budget > 0.0 else ()
 
 
@@ -47,17 +47,7 @@ def affine_model(panel: Panel) -> PopulationModel | None:
 
 
 def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
-    """Draw one bar per cause, from the budget with it to the budget without it, on a logarithmic axis.
-
-    Parameters
-    ----------
-    ax
-        Where to draw.
-    panel
-        Whose sharpest bound is marked.
-    steps
-        Budgets of `decompose_slack`.
-    """
+    """Draw one bar per cause, from the budget with it to the budget without it; the sharpest bound is marked."""
     for row, (before, after) in enumerate(pairwise(steps)):
         low, high = sorted((before.budget, after.budget))
         ax.barh(row, high - low, left=low, color=style.CYCLE[row], height=0.6, zorder=2)

@@ -35,7 +35,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 PLACES = 9
 #: Guides: targets, chance levels, shaded zones.
 GUIDE = "#999999"
-SHADE = "#EEEEEE"
 
 SETTINGS: dict[str, Any] = {
     "font.size": 9,

@@ -38,7 +38,7 @@ def make_comparison(results: Sequence[StudyResult]) -> dict[str, Any]:
         "studies": [result.study.name for result in results],
         "pools": len(groups),
         "strategies": strategies,
-        "headline": [*_write_headline(ranks), *_describe_repetitions(results)],
+        "headline": _write_headline(ranks),
         "ranks": ranks,
         "left_out": [name for name in strategies if ranks and name not in ranks["chart"]["colours"]],
         "needs": tabulate_needs([panel for group in curves for panel in group]),
@@ -73,24 +73,6 @@ def _refuse_duplicates(results: Sequence[StudyResult]) -> None:
         raise ValueError(
             f"{stores[0]} and {stores[1]} hold the same study: give one of them (exml merge joins parts of a study)"
         )
-
-
-def _describe_repetitions(results: Sequence[StudyResult]) -> list[str]:
-    """Say which studies have the same pools and budgets, such as two seeds, so that problems count repeatedly."""
-    groups: list[tuple[dict[str, Any], list[str]]] = []
-    ignored = ("name", "bounds", "seed", "trials", "strategies")
-    for result in results:
-        table = {key: value for key, value in result.study.table().items() if key not in ignored}
-        names = next((names for other, names in groups if other == table), None)
-        if names is None:
-            groups.append((table, names := []))
-        names.append(f"{result.study.name} (seed {result.study.seed})")
-    return [
-        f"The studies {', '.join(names[:-1])} and {names[-1]} have the same pools and budgets. Each of these problems "
-        "counts once per study."
-        for _, names in groups
-        if len(names) > 1
-    ]
 
 
 def _tabulate_rates(groups: Sequence[Sequence[Panel]], strategies: Sequence[str]) -> dict[str, Any] | None:

@@ -88,7 +88,7 @@ def find_power(panels: Sequence[Panel]) -> list[Power]:
     return list(best.values())
 
 
-def find_gains(panel: Panel, target: float = TARGET) -> list[CellSummary]:
+def find_gains(panel: Panel) -> list[CellSummary]:
     """Find cells where our bound is below the target, the paper's is vacuous, and the rate is below both.
 
     The rate counts as below only if the upper end of its interval is: no failure seen is an upper limit, not 0.
@@ -96,7 +96,7 @@ def find_gains(panel: Panel, target: float = TARGET) -> list[CellSummary]:
     gains = []
     for cell in panel.cells:
         ours, paper = panel.bound_at("tighter", cell), panel.bound_at("paper", cell)
-        if ours < target and not paper < 1.0 and cell.upper < ours:
+        if ours < TARGET and not paper < 1.0 and cell.upper < ours:
             gains.append(cell)
     return gains
 
@@ -219,12 +219,12 @@ def _break_tie(panels: Sequence[Panel], budget: Fraction, titles: Sequence[str])
     return f"; at {float(Fraction(before[0][-1].budget)):,g}, {title} has the lowest failure rate ({rate:.1%})"
 
 
-def write_needs(needs: Needs, target: float = TARGET) -> str:
+def write_needs(needs: Needs) -> str:
     """Say what budget a strategy needs in simulation and by each bound."""
     if needs.simulated is None:
-        return f"{_capitalise(needs.title)}: no budget has an upper limit of at most {target:.0%} in this study."
+        return f"{_capitalise(needs.title)}: no budget has an upper limit of at most {TARGET:.0%} in this study."
     start = (
-        f"To miss the best arm in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
+        f"To miss the best arm in at most {TARGET:.0%} of all trials, {needs.title} needs a budget of about "
         f"{float(needs.simulated):,.0f} in simulation"
     )
     parts = [
@@ -250,9 +250,9 @@ def _whose(version: str) -> str:
     return "the" if version in ("paper", "corrected") or version not in VERSIONS else "our"
 
 
-def write_slack(panel: Panel, target: float = TARGET) -> str:
+def write_slack(panel: Panel) -> str:
     """Say into which factors the slack of the distribution-free bound decomposes; empty if unknown."""
-    steps = decompose_slack(panel, target)
+    steps = decompose_slack(panel)
     if not steps:
         return ""
     factors = [before.budget / after.budget for before, after in pairwise(steps)]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from exml_sim.engine._fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.certificates import Certificate
 from simulations.figures.allocation import average_rounds
@@ -83,7 +82,6 @@ def make_page(
         "verdict": write_verdict(panels),
         "verdicts": _tabulate_verdicts(panels),
         "needs": tabulate_needs(panels),
-        "settings": _list_settings(result),
         "groups": _describe_groups(result, panels),
         "provenance": _describe_provenance(result),
     }
@@ -150,35 +148,6 @@ def _tabulate_verdicts(panels: Sequence[Panel]) -> dict[str, Any]:
         for place, strategy, name in [key]
     ]
     return {"columns": ["bound", *OUTCOMES], "rows": rows}
-
-
-def _list_settings(result: StudyResult) -> list[list[str]]:
-    """List name and value of everything that was chosen."""
-    study, cells = result.study, result.study_cells
-    rows = [
-        ["study", study.name],
-        ["trials per cell", f"{study.trials:,}"],
-        ["root seed", str(study.seed)],
-        ["mode", study.mode],
-        ["strategies", ", ".join(dict.fromkeys(cell.labels[2] for cell in cells))],
-        ["budgets", ", ".join(dict.fromkeys(f"{float(Fraction(cell.budget)):,g}" for cell in cells))],
-    ]
-    rows += [[f"pool {spec.label}", _format_table(to_plain(spec))] for spec in study.pools]
-    rows += [[f"score {score.label}", _format_table(to_plain(score))] for score in study.scores]
-    rows.append(["sampling", _format_table(to_plain(study.sampling))])
-    if study.stop is not None:
-        rows.append(["early stopping", _format_table(to_plain(study.stop))])
-    return rows
-
-
-def _format_table(table: dict[str, Any]) -> str:
-    parts = []
-    for name, value in table.items():
-        if value is None or name == "label":
-            continue
-        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        parts.append(f"{name.replace('_', ' ')} {text}")
-    return "; ".join(parts)
 
 
 def group_panels(panels: Sequence[Panel]) -> dict[tuple[str, str], list[Panel]]:

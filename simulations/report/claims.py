@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from markupsafe import Markup
-
 from simulations.report._render import fill_template
 from theory.claims import Claim, Registry, read_own
 from theory.claims.claim import PRINTED
@@ -38,7 +36,7 @@ def render_claims(claims: Sequence[Claim], registry: Registry | None = None) -> 
         summary=summary(claims),
         errata_count=count_errata(claims),
         grade_count=grades(entry["graded"] for entry in entries),
-        graph=draw_dependencies(claims),
+        graph=lay_out_dependencies(claims),
         conclusions=[claim for claim in claims if claim.matters == "conclusion"],
         errata=registry.errata,
         verdicts=PRINTED,
@@ -48,8 +46,8 @@ def render_claims(claims: Sequence[Claim], registry: Registry | None = None) -> 
     )
 
 
-def draw_dependencies(claims: Sequence[Claim]) -> Markup:
-    """Draw which proved claims the Coq proofs of other claims use, each column after those it depends on."""
+def lay_out_dependencies(claims: Sequence[Claim]) -> dict[str, Any]:
+    """Place which proved claims the Coq proofs of other claims use, each column after those it depends on."""
     owners = {name: claim for claim in claims for name in (*claim.coq, *claim.corrected_coq)}
     library = read_library()
 
@@ -75,29 +73,26 @@ def draw_dependencies(claims: Sequence[Claim]) -> Markup:
             depth = max(measure_depth(name) for name in (*claim.coq, *claim.corrected_coq) if name in owners)
             columns.setdefault(depth, []).append(claim)
     if not columns:
-        return Markup("")
+        return {}
     places = {
         claim.id: (COLUMN_WIDTH * column + 8, ROW_HEIGHT * row + 22)
         for column, (_, members) in enumerate(sorted(columns.items()))
         for row, claim in enumerate(members)
     }
-    lines = [_draw_edge(places[start], places[end]) for start, end in sorted(edges)]
-    node = Markup('<a href="#{0}"><text class="{1}" x="{2}" y="{3}">{0}</text></a>')
-    nodes = [
-        node.format(claim.id, "printed" if claim.coq else "corrected", *places[claim.id])
-        for members in columns.values()
-        for claim in members
-    ]
-    width, height = COLUMN_WIDTH * len(columns), ROW_HEIGHT * max(map(len, columns.values())) + 20
-    start = Markup('<svg class="graph" width="{}" height="{}" role="group" aria-label="Dependencies of proofs">')
-    return start.format(width, height) + Markup("").join([*lines, *nodes]) + Markup("</svg>")
-
-
-def _draw_edge(start: tuple[int, int], end: tuple[int, int]) -> Markup:
-    """Draw a curve from the end of a name to the start of another."""
-    (x, y), (to_x, to_y) = (start[0] + COLUMN_WIDTH - 40, start[1] - 4), (end[0] - 4, end[1] - 4)
-    middle = (x + to_x) // 2
-    return Markup('<path d="M{},{}C{},{} {},{} {},{}"/>').format(x, y, middle, y, middle, to_y, to_x, to_y)
+    return {
+        "width": COLUMN_WIDTH * len(columns),
+        "height": ROW_HEIGHT * max(map(len, columns.values())) + 20,
+        # A curve from the end of a name to the start of another.
+        "edges": [
+            (x + COLUMN_WIDTH - 40, y - 4, (x + COLUMN_WIDTH + to_x) // 2 - 22, to_y - 4, to_x - 4)
+            for (x, y), (to_x, to_y) in ((places[start], places[end]) for start, end in sorted(edges))
+        ],
+        "nodes": [
+            (claim.id, "printed" if claim.coq else "corrected", *places[claim.id])
+            for members in columns.values()
+            for claim in members
+        ],
+    }
 
 
 def _describe_claim(claim: Claim) -> dict[str, Any]:

@@ -365,22 +365,19 @@ Parts = tuple["DataFrame", list[PaperStatement], list[Path]]
 
 def _report_table_1(experiment: Experiment, results: Results, out: Path) -> Parts:
     table = tables.make_table(results, experiment.budgets, TABLE_1, 1)
-    files = save(accuracy_by_budget(table), out / "accuracy")
-    return table, check_table_1(results, experiment.budgets), files
+    return table, check_table_1(results, experiment.budgets), []
 
 
 def _report_table_2(experiment: Experiment, results: Results, out: Path) -> Parts:
     table = tables.make_table(results, experiment.budgets, TABLE_2, 2)
-    files = save(accuracy_by_budget(table), out / "accuracy")
     costs = {name: f"{float(cost):g}" for name, cost in PAPER_COSTS.items()}
-    files += save(query_allocation(results, ("fou", "zer"), 20, costs), out / "allocation")
+    files = save(query_allocation(results, ("fou", "zer"), 20, costs), out / "allocation")
     return table, check_table_2(results, experiment.budgets), files
 
 
 def _report_realdisp(experiment: Experiment, results: Results, out: Path) -> Parts:
     table = tables.make_table(results, experiment.budgets, TABLE_1)
-    files = save(accuracy_by_budget(table), out / "accuracy")
-    files += save(allocation_matrix(results, max(experiment.budgets)), out / "allocation")
+    files = save(allocation_matrix(results, max(experiment.budgets)), out / "allocation")
     return table, check_realdisp(results, experiment.budgets), files
 
 
@@ -426,36 +423,6 @@ def _draw_figure_5(experiment: Experiment, results: Results, out: Path) -> list[
         right.set(xlabel="angle of the candidate", ylabel="share of the budget, %")
         right.set_title(f"Allocation, mean ± standard deviation of {results.size} repetitions", fontsize=8)
     return save(figure, out / "figure_5")
-
-
-def accuracy_by_budget(table: DataFrame) -> Figure:
-    """Draw accuracy against budget, one panel per observed group; the paper's means are open marks."""
-    groups = list(table["feature"].unique())
-    has_paper = bool(table["paper_mean"].notna().any())
-    across = 3
-    down = -(-len(groups) // across)
-    with context():
-        figure = blank(10.0, 2.9 * down)
-        axes = figure.subplots(down, across, sharex=True, squeeze=False).ravel()
-        for ax in axes[len(groups) :]:
-            ax.set_visible(False)
-        for ax, group in zip(axes, groups, strict=False):
-            part = table[table["feature"] == group]
-            for k, (method, cells) in enumerate(part.groupby("method", sort=False)):
-                error = cells["std"] / np.sqrt(cells["configurations"])
-                style = {"color": CYCLE[k], "marker": MARKERS[k]}
-                ax.errorbar(cells["budget"], cells["mean"], error, label=method, **style)
-                if has_paper:
-                    ax.plot(
-                        cells["budget"], cells["paper_mean"], fillstyle="none", linestyle=":", linewidth=0.8, **style
-                    )
-            ax.set(title=group, xticks=list(part["budget"].unique()))
-        for ax in axes[::across]:
-            ax.set_ylabel("accuracy, %")
-        axes[0].legend(loc="lower right")
-        note = "; open marks with dotted lines: the paper" if has_paper else ""
-        figure.suptitle(f"Accuracy against budget in %, bars: one standard error{note}")
-    return figure
 
 
 def query_allocation(results: Results, observed: Sequence[str], budget: int, costs: Mapping[str, str]) -> Figure:

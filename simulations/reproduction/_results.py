@@ -148,18 +148,14 @@ class Results:
 
     def recall(self, observed: str, cell: TableCell) -> int:
         """Count configurations whose selected candidate is one of the best two."""
-        quality = self.attainable(observed)
-        selected = _at(quality, cell)
-        return int(((quality.to_numpy() > selected[:, None]).sum(axis=1) < 2).sum())
+        better = self.attainable(observed).to_numpy() > self.selected_quality(observed, cell)[:, None]
+        return int((better.sum(axis=1) < 2).sum())
 
     def selected_quality(self, observed: str, cell: TableCell) -> FloatArray:
         """Return the attainable accuracy of the selected candidate, per configuration."""
-        return _at(self.attainable(observed), cell)
-
-
-def _at(quality: pd.DataFrame, cell: TableCell) -> FloatArray:
-    columns = quality.columns.get_indexer(cell.runs["selected"])
-    return np.asarray(quality.to_numpy()[np.arange(len(quality)), columns])
+        quality = self.attainable(observed)
+        columns = quality.columns.get_indexer(cell.runs["selected"])
+        return np.asarray(quality.to_numpy()[np.arange(len(quality)), columns])
 
 
 def p_above(first: FloatArray, second: FloatArray, margin: float = 0.0) -> float:

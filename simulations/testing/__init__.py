@@ -20,7 +20,6 @@ from simulations.testing._bound_instances import (
     enumerate_instances,
     near_tight_instances,
     point_of,
-    tied_instances,
 )
 
 __all__ = ["Assumes", "Bound", "BoundInstance", "BoundReport", "check_bound", "examine_bound", "point_of"]
@@ -95,7 +94,6 @@ def examine_bound(
     *,
     alpha: float = 1e-6,
     seed: int = 0,
-    more: Sequence[BoundInstance] = (),
 ) -> BoundReport:
     """Test a bound on the instances of what it assumes.
 
@@ -104,16 +102,14 @@ def examine_bound(
     bound
         ``bound(budget, context)``, a probability; NaN, or 1 and more, is vacuous.
     assumes
-        Strategy, distribution and event of the bound.
+        Strategy and distribution of the bound.
     alpha
         Probability that a right bound is refuted, at most, over all counts together.
     seed
         Root seed of the counts.
-    more
-        Instances of the user's own.
     """
     about = assumes or Assumes()
-    instances = [*get_instances(about, alpha, seed), *more]
+    instances = get_instances(about, alpha, seed)
     findings, ratios, spoke = [], [], 0
     for instance in instances:
         value, least = float(bound(instance.budget, instance.context)), instance.least
@@ -162,8 +158,6 @@ def get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance
 
 
 def _make_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
-    if about.event == "first":
-        return list(tied_instances(about))
     if about.distribution == "features":
         return list(near_tight_instances(about))
     exact = list(enumerate_instances(about)) if about.distribution == "bernoulli" else []

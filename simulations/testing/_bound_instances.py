@@ -21,18 +21,14 @@ from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.strategies import Strategy, by_name
 from theory import BoundProblem
 from theory.claims import _near_tight as near_tight
-from theory.claims._instances import failure_median, failure_uniform, parameters
 from theory.claims._near_tight import NearTight
 
 Bound = Callable[[int, BoundContext], Any]
 
-#: What can go wrong: a best arm is missed, or the first arm is (as statements that ignore ties have it).
-EVENTS = ("miss", "first")
-
 
 @dataclass(frozen=True)
 class Assumes:
-    """Strategy, distribution and event of a bound.
+    """Strategy and distribution of a bound.
 
     Attributes
     ----------
@@ -40,8 +36,6 @@ class Assumes:
         Name of the strategy (also a plug-in's "module:BaseStrategy") and its options.
     distribution
         "features" (scored over the ball: the instances of this project), "bernoulli" or "gaussian".
-    event
-        "miss" or "first".
     rule
         The strategy itself, in place of its name.
     costs
@@ -52,22 +46,16 @@ class Assumes:
     strategy: str = "uniform_allocation"
     options: Mapping[str, Any] = field(default_factory=dict)
     distribution: str = "features"
-    event: str = "miss"
     rule: Strategy | None = None
     costs: str = "unit"
 
     def __post_init__(self) -> None:
-        if self.event not in EVENTS:
-            raise ValueError(f"event must be one of {', '.join(EVENTS)}, got {self.event!r}")
         if self.distribution not in ("features", "bernoulli", "gaussian"):
             raise ValueError(f"distribution must be features, bernoulli or gaussian, got {self.distribution!r}")
         if self.costs not in ("unit", "any"):
             raise ValueError(f"costs must be unit or any, got {self.costs!r}")
-        if self.costs == "any" and (self.distribution, self.event) != ("bernoulli", "miss"):
-            raise ValueError(
-                "instances with unequal costs are there for distribution bernoulli and event miss, "
-                f"got {self.distribution} and {self.event}"
-            )
+        if self.costs == "any" and self.distribution != "bernoulli":
+            raise ValueError(f"instances with unequal costs are of distribution bernoulli, got {self.distribution}")
 
     def build(self) -> Strategy:
         """Build the strategy; of a named one the bound must cover the worst ties."""
@@ -155,29 +143,6 @@ def point_of(context: BoundContext) -> BoundProblem:
     return BoundProblem(
         context.K, None, context.theta, context.kappa_lambda, gaps=context.ordered, rows=rows, pairing=pairing
     )
-
-
-def tied_instances(about: Assumes) -> Iterator[BoundInstance]:
-    """Two arms tie: a statement about "the best arm" that means the first one is wrong there."""
-    kind = _kind(about)
-    for budget in (300, 600, 800):
-        name = "tied-3" if kind == "uniform" else "tied-4"
-        if kind == "uniform":
-            p = failure_uniform(name, budget, target=0)
-        else:
-            p = failure_median(name, budget, target=0, accumulate=kind == "median-accumulated")
-        K, gap, theta, radius = parameters(name)
-        context = BoundContext(
-            about.strategy,
-            K,
-            (0.0, 0.0, *(gap,) * (K - 2)),
-            about.options,
-            distribution="features",
-            theta=theta,
-            kappa_lambda=radius,
-            kappa=1.0,
-        )
-        yield BoundInstance(f"two tied arms of {K}", context, budget, p, p, "exactly")
 
 
 #: Outcomes of one exact distribution, and trials of one count.

@@ -110,8 +110,8 @@ def count_needed_trials(bound: float, alpha: float, most: int) -> int:
 #: Events that the engine's store holds; other statistics are measured on the bought rows.
 STORED = ("missed", "not first", "found")
 #: How budgets are chosen: "target": where the guaranteed probability is a given one; "level": where it is delta and
-#: little more; "given": the plan's own.
-Search = Literal["target", "level", "given"]
+#: little more.
+Search = Literal["target", "level"]
 
 #: Statistic of a trial -> what makes the trial fail.
 EVENTS = {
@@ -142,7 +142,7 @@ class ClaimPlan:
     search : Search
         How budgets are chosen.
     budgets : tuple of int
-        Own budgets, for the search "given".
+        Own budgets, in place of a search.
     readings : tuple of Reading
         The versions that are tested.
     refutes : bool
@@ -158,10 +158,6 @@ class ClaimPlan:
     budgets: tuple[int, ...] = ()
     readings: tuple[Reading, ...] = READINGS
     refutes: bool = False
-
-    def __post_init__(self) -> None:
-        if (self.search == "given") != bool(self.budgets):
-            raise ValueError(f"plan of {self.claim}: own budgets go with the search 'given', and only with it")
 
     def event(self, reading: Reading) -> str:
         """Return what fails in a version: the printed lemmas name the first arm, the corrected ones S*."""
@@ -197,7 +193,6 @@ PLANS: tuple[ClaimPlan, ...] = (
         UA,
         "found",
         guarantees.out_of_reach,
-        search="given",
         budgets=(40, 48),
         readings=("paper",),
         refutes=True,
@@ -326,7 +321,7 @@ def _place_cells(plan: ClaimPlan, depth: Depth, case: Case) -> Iterator[ClaimCel
         holds = must_hold(get(plan.claim), case.reading)
         return ClaimCell(*where, guarantee.probability, guarantee.limit, delta, must_hold=holds)
 
-    if plan.search == "given":
+    if plan.budgets:
         yield from (make(budget) for budget in plan.budgets)
     elif plan.guarantee(replace(case, budget=10**6 * pool.K, delta=0.1)) is None:
         return

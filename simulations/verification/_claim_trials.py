@@ -112,26 +112,21 @@ def _file(name: str, identity: str = "") -> str:
 
 #: Trials of one task of a measured statistic.
 CHUNK = 4096
-#: (cells that share pool and strategy, alpha of each, depth, context) -> their verdicts.
-Runner = Callable[[Sequence[ClaimCell], float, Depth, RunContext], dict[ClaimCell, Verdict]]
 
 
 def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> list[CellEvidence]:
     """Run all cells of one claim and judge them; alpha is split over its cells."""
     alpha = ALPHA / max(1, len(cells))
     verdicts_of = {cell: judge_vacuous(cell.bound) for cell in cells if cell.is_vacuous}
-    groups: dict[tuple[str, str, Runner], list[ClaimCell]] = {}
+    groups: dict[tuple[str, str, Callable[..., dict[ClaimCell, Verdict]]], list[ClaimCell]] = {}
     for cell in cells:
         if not cell.is_vacuous:
-            groups.setdefault((cell.pool, cell.strategy, _runner(cell)), []).append(cell)
+            runner = _count_stored if cell.event in STORED else _count_measured
+            groups.setdefault((cell.pool, cell.strategy, runner), []).append(cell)
     for (pool, strategy, runner), group in groups.items():
         context.notify(f"{group[0].claim}: {strategy} on {pool}")
         verdicts_of |= runner(group, alpha, depth, context)
     return [CellEvidence.of(cell, verdicts_of[cell]) for cell in cells]
-
-
-def _runner(cell: ClaimCell) -> Runner:
-    return _count_stored if cell.event in STORED else _count_measured
 
 
 def judge_vacuous(bound: float) -> Verdict:

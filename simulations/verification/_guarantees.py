@@ -93,11 +93,6 @@ class ClaimPool:
         """Number of best arms |S*|."""
         return len(self.pool.best())
 
-    @property
-    def atoms(self) -> int:
-        """Number of different rows."""
-        return len(self.pool.weights)
-
     def study(
         self,
         name: str,
@@ -172,24 +167,15 @@ class Case:
     @property
     def failure_probability(self) -> float:
         """delta_fail of Lemma 1 (i) or 2 (i), corrected, or of Theorem 3 or 4; nan where it does not apply."""
-        return failure_probability(self.reading, self.pool, self.strategy, self.budget)
+        rows: Any = "fresh" if self.strategy == "median-fresh" else "accumulated"
+        kind: Strategy = "uniform" if self.strategy == "uniform" else "median"
+        pool = self.pool
+        problem = BoundProblem(pool.K, None, pool.theta, pool.r, gaps=pool.gaps, rows=rows)
+        return float(problem.bound(self.reading, kind, self.budget))
 
 
 #: What a version guarantees in a case; None where the version is not about this claim.
 GuaranteeFunction = Callable[[Case], Guarantee | None]
-
-
-def to_bound_problem(pool: ClaimPool, strategy: StrategyName) -> tuple[Strategy, BoundProblem]:
-    """Return the strategy and the pool as the bounds of `theory` take them."""
-    rows: Any = "fresh" if strategy == "median-fresh" else "accumulated"
-    kind: Strategy = "uniform" if strategy == "uniform" else "median"
-    return kind, BoundProblem(pool.K, None, pool.theta, pool.r, gaps=pool.gaps, rows=rows)
-
-
-def failure_probability(reading: Reading, pool: ClaimPool, strategy: StrategyName, budget: int) -> float:
-    """Return the bound on the failure probability; nan where it does not apply."""
-    kind, problem = to_bound_problem(pool, strategy)
-    return float(problem.bound(reading, kind, budget))
 
 
 def identification(case: Case) -> Guarantee:

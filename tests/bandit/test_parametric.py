@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit._binomial import Pulls, add_bernoulli, find_thresholds
+from exml_sim.bandit._arms import Pulls, add_bernoulli
 from exml_sim.bandit.parametric import (
     BernoulliArm,
     BetaArm,
@@ -17,6 +17,7 @@ from exml_sim.bandit.parametric import (
     GaussianArm,
     ParametricPool,
     StudentArm,
+    find_thresholds,
 )
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.money import exact

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 import pytest
 
@@ -107,7 +105,7 @@ def test_studies(monkeypatch):
     monkeypatch.setattr(points, "MATRIX_ROWS", 40)
     monkeypatch.setattr(points, "free_memory", lambda: 2**10)
     # Pools that other tests have built have their matrices.
-    monkeypatch.setattr(study, "_POOLS", OrderedDict())
+    monkeypatch.setattr(study, "_build_once", study._build_once.__wrapped__)
     with run(features(trials=5), n_jobs=1, progress=False) as result:
         assert sum(entry.trials for entry in result.summary()) == 20
     with pytest.raises(ValueError, match=r"needs the kernel matrix of all 60 rows.*nothing was run"):

@@ -113,17 +113,15 @@ def test_training_losses_have_intervals_and_a_statement_too():
     assert f"{record.selection.intervals[0][0]:.3f} to {record.selection.intervals[0][1]:.3f}" in model.report()
 
 
-def test_pools_take_a_confidence_where_the_rule_has_one():
+def test_a_looser_confidence_costs_less():
     rows, *_ = synthetic(per_class=100, test_per_class=1, angles=[0, 90])
     pool = FeaturePool(rows, theta=0.1, ball=0.8)
-    loose = pool.explore("successive_elimination", 2000, confidence=0.6, epsilon=0.05)
-    strict = pool.explore("successive_elimination", 2000, confidence=0.999, epsilon=0.0)
+    loose = pool.explore(by_name("successive_elimination", confidence=0.6, epsilon=0.05), 2000)
+    strict = pool.explore(by_name("successive_elimination", confidence=0.999), 2000)
     assert loose.confident
     assert loose.ledger.spent < strict.ledger.spent
-    with pytest.raises(ValueError, match="UniformAllocation spends a fixed budget and has no confidence"):
-        pool.explore("uniform_allocation", 100, confidence=0.9)
     with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
-        pool.explore("successive_elimination", 100, confidence=2.0)
+        by_name("successive_elimination", confidence=2.0)
 
 
 def test_training_losses_have_no_evidence():

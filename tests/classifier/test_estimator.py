@@ -226,7 +226,7 @@ FIXED_BUDGET = sorted(
     name
     for name, rule in STRATEGIES.items()
     if not hasattr(rule, "confidence")
-    and name not in ("oracle_allocation", "fc2fb", "shadavar")
+    and name not in ("fc2fb", "shadavar")
     # They start again with new rows, which a finite table may not have.
     and not name.startswith("doubling_")
     # One purchase per pull takes minutes of fits; tests of strategies cover these rules.

@@ -3,18 +3,10 @@
 import json
 
 import numpy as np
-import pytest
 
-from exml_sim.cli import main
 from exml_sim.cli._tables import read_table
 from exml_sim.datasets import make_synthetic
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
+from tests.cli.test_main import call as run
 
 
 def test_synthetic_is_the_generator(tmp_path, capsys):

@@ -42,7 +42,8 @@ def test_finished_trials_are_kept(capsys, tmp_path, monkeypatch) -> None:
 def test_a_pool_that_cannot_be_built_leaves_no_folder(capsys, tmp_path, monkeypatch) -> None:
     (tmp_path / "mine.toml").write_text(known(trials=30).to_toml(), encoding="utf-8")
     monkeypatch.setattr("exml_sim.engine.study.build_pool", fails)
-    monkeypatch.setattr("exml_sim.engine.study._POOLS", type(sys.modules["exml_sim.engine.study"]._POOLS)())
+    build = sys.modules["exml_sim.engine.study"]._build_once.__wrapped__
+    monkeypatch.setattr("exml_sim.engine.study._build_once", build)
     one_line(call(capsys, "study", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out")))
     assert not (tmp_path / "out").exists()
 

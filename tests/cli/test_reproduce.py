@@ -61,7 +61,7 @@ def test_realdisp_with_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     out = tmp_path / "out"
     options = ["--configurations", "2", "--n-jobs", "1", "--C", "1", "--out", str(out)]
     assert call("realdisp", "--from", str(tmp_path / "walk.npz"), *options) == 0
-    assert {"accuracy.png", "allocation.svg", "table.md", "verdicts.md"} <= {file.name for file in out.iterdir()}
+    assert {"allocation.png", "allocation.svg", "table.md", "verdicts.md"} <= {file.name for file in out.iterdir()}
     assert "| RLA | 10 % |" in capsys.readouterr().out
 
 

@@ -16,6 +16,7 @@ from exml_sim.classifier._ask_tell import AskTell
 from exml_sim.cli import main
 from exml_sim.cli._explore_files import FILES
 from exml_sim.datasets import make_synthetic
+from tests.cli.test_main import call as run
 
 ROWS = make_synthetic(40, angles=[10, 60, 80, 90], rng=0)
 LOW, MID, MID2, HIGH = (c.values[:, 0] for c in ROWS.candidates)
@@ -43,13 +44,6 @@ def place(tmp_path, monkeypatch):
     write_table(tmp_path / "data.csv")
     write_table(tmp_path / "full.csv", VALUES)
     return tmp_path
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
 
 
 def measure(capsys, *more):

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exml_sim.cli import main
 from exml_sim.datasets import make_synthetic
+from tests.cli.test_main import call as run
 
 
 @pytest.fixture
@@ -20,13 +20,6 @@ def frame(tmp_path, monkeypatch):
     labels = np.where(rows.y > 0, "none", "größer")
     by_name = {"who": [f"p{i}" for i in range(120)], "x, left": rows.X[:, 0], "x, right": rows.X[:, 1]}
     return pd.DataFrame({**by_name, "scan1": mid, "scan2": high, "low": low, "y": labels})
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
 
 
 COMMON = [

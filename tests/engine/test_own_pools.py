@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exml_sim.bandit._binomial import Pulls, add_bernoulli
+from exml_sim.bandit._arms import Pulls, add_bernoulli
 from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
 from exml_sim.engine.pools import FAMILIES, FamilyPool

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +66,21 @@ def test_study_files_of_the_grammar(tmp_path) -> None:
     assert all(summary.outcomes[outcome] > 0 for outcome in ("refused", "run")), summary.describe()
 
 
+def test_hostile_names_are_refused_and_an_import_is_found(monkeypatch, tmp_path) -> None:
+    """Planted: a name that is imported."""
+    summary = fuzz(grammar.Names(), 100, tmp_path)
+    assert not summary.findings, [path.read_text() for path in summary.findings]
+
+    def import_name(table: dict) -> None:
+        importlib.import_module(table["strategies"][0].split(":")[0])
+        raise ValueError("refused")
+
+    monkeypatch.setattr(grammar.Study, "from_table", import_name)
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    with pytest.raises(Finding, match="imported or called"):
+        grammar.Names().judge({"place": "strategy", "module": "this", "separator": ":", "attribute": "main"})
+
+
 def test_command_lines_of_the_grammar(tmp_path) -> None:
     summary = fuzz(grammar.CommandLines(), 12, tmp_path)
     assert not summary.findings, [path.read_text() for path in summary.findings]
@@ -80,7 +97,7 @@ def test_a_raw_exception_is_found(monkeypatch) -> None:
 
 
 def test_odd_arguments_are_refused_in_our_words(tmp_path) -> None:
-    summary = fuzz(calls.Calls(), 300, tmp_path)
+    summary = fuzz(calls.Calls(), 30, tmp_path)
     assert not summary.findings, [path.read_text() for path in summary.findings]
     assert min(summary.outcomes[outcome] for outcome in ("refused", "answered")) > 5, summary.describe()
 
@@ -90,9 +107,9 @@ def test_a_message_of_numpy_is_found(monkeypatch) -> None:
     usual = {"size": 3}
     monkeypatch.setattr(calls, "CALLS", {"planted": (lambda size: np.zeros(3) + np.zeros(size), usual)})
     fuzzer = calls.Calls()
-    assert try_case(fuzzer, {"call": "planted", "odd": {}})["answered"] == 1
+    assert try_case(fuzzer, [{"call": "planted", "odd": {}}])["answered"] == 1
     with pytest.raises(Finding, match="raw ValueError: operands could not be broadcast"):
-        try_case(fuzzer, {"call": "planted", "odd": {"size": "tuple"}})
+        try_case(fuzzer, [{"call": "planted", "odd": {"size": "tuple"}}])
 
 
 @pytest.fixture
@@ -130,7 +147,7 @@ def test_matrices_and_a_certificate_that_is_wrong(monkeypatch, tmp_path) -> None
 
 def test_findings_are_shrunk_files_that_can_be_replayed(tmp_path, monkeypatch, capsys) -> None:
     class Wrong:
-        name, share, timeout = "wrong", 1.0, 5.0
+        name, share, timeout, is_interruptible = "wrong", 1.0, 5.0, False
         cases = st.fixed_dictionaries({"number": st.integers(0, 100)})
 
         def judge(self, one: dict) -> Counter[str]:
@@ -150,7 +167,7 @@ def test_findings_are_shrunk_files_that_can_be_replayed(tmp_path, monkeypatch, c
     assert command.main(["--replay", str(finding)]) == 0
 
 
-def test_a_hang_and_a_long_message_are_findings() -> None:
+def test_a_hang_and_a_long_message_are_findings(monkeypatch) -> None:
     def spin() -> None:
         while True:
             pass
@@ -162,8 +179,16 @@ def test_a_hang_and_a_long_message_are_findings() -> None:
             except Exception:
                 return
 
-    with pytest.raises(Finding, match="no answer within"):
+    with pytest.raises(case.Slow, match=r"no answer within 0.05 s of processor time"):
         swallow()
+    monkeypatch.setattr(case, "MAX_INTERRUPT_SECONDS", 0.0)
+
+    def spin_without_the_interpreter() -> None:
+        with case.limit_time(0.05):
+            sum(range(10**7))
+
+    with pytest.raises(Finding, match=r"no answer within .* and Ctrl-C took"):
+        spin_without_the_interpreter()
 
     def refuse() -> None:
         raise StoreError("two\nlines")

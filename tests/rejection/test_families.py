@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks.solver import FAMILIES, draw_family
+from exml_sim import kernels
+from exml_sim.datasets.synthetic import draw_rows
+from exml_sim.rejection import solve
 from exml_sim.rejection._ball import EITHER, SEARCH, TOGETHER
 from exml_sim.rejection._batch import ball_block, gather
-from exml_sim.rejection._proximal import pace
+from exml_sim.rejection._proximal import pace, settle
+from exml_sim.rejection._triangle import A1, A2, B2, EDGE_AB, EDGE_OA, EDGE_OB, geometry
 
 # Draws with a problem that a solver stopped short of which counted rising steps as stalled, kept steps that sank, or
 # certified in plain precision only.
@@ -71,6 +75,37 @@ def test_both_ways_over_the_ball_agree() -> None:
             binding += 1
             assert upper[TOGETHER] - lower[TOGETHER] <= 1e-8, seed
     assert binding >= 25
+
+
+@pytest.mark.parametrize("face", [EDGE_OA, EDGE_OB, EDGE_AB])
+def test_a_step_ends_on_the_edge_that_it_names(face: int) -> None:
+    """A Newton iterate off its edge, as an inner solve that ends early leaves it."""
+    geo, entry = geometry(0.2, 0.5, 0.3), np.ones(1)
+    corner_a, corner_b = np.array([geo[A1], -geo[A2]]), np.array([0.0, geo[B2]])
+    first, second = {EDGE_OA: (0.0 * corner_a, corner_a), EDGE_OB: (0.0 * corner_b, corner_b)}.get(
+        face, (corner_a, corner_b)
+    )
+    inside = 0.6 * (first + second) / 2.0 + 0.4 * (corner_a + corner_b) / 3.0
+    z, shift = np.empty((2, 1)), np.empty((2, 1))
+    settle(entry, entry, geo, np.array([face]), inside[:1].copy(), inside[1:].copy(), z[0], z[1], shift[0], shift[1])
+    along, off = second - first, z[:, 0] - first
+    assert abs(along[0] * off[1] - along[1] * off[0]) <= 1e-15 * (along @ along)
+    assert 0.0 < off @ along < along @ along
+    assert abs((inside - z[:, 0]) @ along) <= 1e-14 * (along @ along)  # the nearest point of it
+    np.testing.assert_allclose(z[:, 0] - inside, shift[:, 0], atol=1e-16)
+
+
+def test_a_slack_ball_ends_without_help() -> None:
+    """The 128th problem of this family stopped at 9e-7: a row lay off the edge that its face named."""
+    rng = np.random.default_rng(7)
+    for _ in range(128):
+        rows = draw_rows(100, rng=rng)
+        rng.integers(2, 4)
+        theta, radius = float(rng.uniform(0.05, 0.45)), float(10 ** rng.uniform(-0.5, 3.0))
+        wide = rng.random() < 0.25
+    assert wide
+    result = solve(kernels.gaussian(rows.points, gamma=0.05), rows.y, theta, ball=radius, method="dual")
+    assert result.gap <= 1e-8
 
 
 @pytest.mark.long

@@ -318,16 +318,3 @@ class TestBatch:
         reach = [np.sqrt(np.einsum("ti,ij,tj->t", s, self.gram, s)) for s in (signed, share)]
         np.testing.assert_allclose(batch.risk, 1 - 0.25 * (reach[0] + reach[1]), atol=1e-14)
         assert np.all(batch.gap < 1e-13)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(20))
-def test_sweep_of_ball_problems(seed: int) -> None:
-    """Ten problems of 300 rows per seed, radii from 0.3 to 300, all to 1e-8."""
-    rng = np.random.default_rng(seed)
-    for _ in range(10):
-        rows = draw_rows(100, rng=rng)
-        K = kernels.gram(rows.points[:, : rng.integers(2, 4)])
-        radius = 10 ** rng.uniform(-0.5, 2.5)
-        solution = solve(K, rows.y, rng.uniform(0.02, 0.48), ball=radius)
-        assert solution.gap <= 1e-8

@@ -17,9 +17,7 @@ from exml_sim.engine.study import Cell
 from simulations import certificates as certification
 from simulations.certificates import (
     ALPHA,
-    Attempt,
     Certificate,
-    bound_cell,
     certify_cell,
     read_certificates,
     replay,
@@ -106,12 +104,6 @@ def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
     monkeypatch.setattr(certification, "_is_certified", fixed)
     monkeypatch.setattr(certification, "FIRST_ANALYSIS", 10)
     assert count_false(monkeypatch, 2000, 2000, draw) >= most
-
-
-def test_a_limit_is_above_the_true_probability() -> None:
-    certificate = bound_cell(*only_cell(two_normals(), "uniform_allocation", {"absolute": [20]}), 20_000)
-    assert true_rate(10) < certificate.delta < 1.15 * true_rate(10)
-    assert replay(certificate) == []
 
 
 @pytest.fixture(scope="module")
@@ -314,15 +306,6 @@ def test_too_few_trials_and_levels_are_one_line() -> None:
         certify(two_normals(), "uniform_allocation", 1000, 2.0)
 
 
-def test_a_search_that_finds_nothing_says_what_was_tried() -> None:
-    attempt = Attempt("60", 1e-9, 64 * "0", 1000, 100, 3, False, 0.1)
-    sentence = Certificate({}, 0.05, 1e-9, (attempt,), "search", 1000).sentence
-    assert sentence == (
-        "No budget was certified for a failure probability of 0.05; "
-        "tried: 60 (100 failures in 1,000 trials, 3 of them uncertain)."
-    )
-
-
 STUDY = """
 strategies = ["uniform_allocation"]
 trials = 50
@@ -349,8 +332,6 @@ def test_commands_certify_and_replay(capsys, tmp_path) -> None:
     code, text, _ = call(capsys, "verify", row["file"])
     assert code == 0
     assert row["sentence"] in text
-    code, text, _ = call(capsys, "plan", study, "--certify", "--out", out, "--quiet", "--trials", "200")
-    assert "so the budget can be below the simulated one; factors divide by it" in text
     certificate = Certificate.from_json(Path(row["file"]).read_text(encoding="utf-8"))
     edited = tmp_path / "edited.json"
     edited.write_text(replace(certificate, delta=0.01).to_json())
@@ -371,18 +352,15 @@ def test_a_strategy_that_cannot_be_certified_does_not_stop_the_plan(capsys, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verify", "missing.json"], "missing.json cannot be read: No such file or directory"),
-        (["verify", "missing.json", "lemma-1-i"], "give claims or certificates, not both"),
-        (["verify", "--trust"], "go with a certificate"),
-        (["plan", "--out", "x"], "give --certify as well"),
-        (
-            ["plan", "--certify", "--K", "2", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"],
-            "--certify does not go with a plan from parameters",
-        ),
+        ("verify missing.json", "missing.json cannot be read: No such file or directory"),
+        ("verify missing.json lemma-1-i", "give claims or certificates, not both"),
+        ("verify --trust", "go with a certificate"),
+        ("plan --out x", "give --certify as well"),
+        ("plan --certify --K 2 --theta 0.1 --kappa-lambda 0.5 --gap 0.2", "--certify does not go with a plan"),
     ],
 )
 def test_bad_options_are_one_line(capsys, arguments, message) -> None:
-    code, _, error = call(capsys, *arguments)
+    code, _, error = call(capsys, *arguments.split())
     assert code == 2
     assert message in error
 

@@ -19,9 +19,11 @@ from exml_sim.engine import BoundContext
 from simulations import papers
 from simulations.falsify._target import Target
 from simulations.falsify.search import Limits, Outcome, search
+from simulations.falsify.targets import find_target
 from simulations.papers import BoundClaim, Paper, _build_bound_target, load_paper
 from simulations.testing import Assumes
 from tests.docs.pages import find_blocks, read, run_command
+from theory.claims import read_own
 from theory.claims.document import run
 from theory.claims.registry import Registry
 
@@ -222,22 +224,11 @@ def test_bad_packages_are_one_line(
 
 @pytest.mark.parametrize(
     ("claim", "message"),
-    [("one", "claim 'one' has no search space: give it a space in SPACES"), ("xyz", "give it a space in SPACES")],
+    [("quality-order", "has no search space: give it a space in SPACES"), ("xyz", "give it a space in SPACES")],
 )
-def test_a_claim_without_a_space_is_one_line_with_the_remedy(
-    claim: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    name = f"no_space_{claim}"
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").write_text(CHECK, encoding="utf-8")
-    (tmp_path / name / "claims.toml").write_text(CLAIM, encoding="utf-8")
-    with pytest.raises(SystemExit) as stop:
-        main(["falsify", claim, "--from", name])
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert message in error
+def test_a_claim_without_a_space_is_one_line_with_the_remedy(claim: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        find_target(claim, (), read_own())
 
 
 def test_a_bound_that_fails_is_one_line_with_its_place() -> None:

@@ -1,13 +1,17 @@
-"""Which bounds apply to which cell, and why none does."""
+"""Which bounds apply to which cell, and why none does; pools of the theory as pools of the engine."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from exml_sim.engine import Study
-from simulations._pool_bounds import bounds_of
+from exml_sim.engine import Sampling, Study, build_pool
+from simulations._pool_bounds import atom_pool, ball_score, bounds_of
 from tests.engine.studies import FEATURES, features, known
+from theory.claims._instances import POOLS
 
 
 def of(study: Study, cell: int = 0):
@@ -79,3 +83,30 @@ def test_prices_and_penalties_are_for_the_bound_of_the_pool_only() -> None:
     assert "norm ball" in point.declined("corrected", kind)
     assert point.data.quadratic(10)
     assert 0.0 < float(point.bound("population", kind, 4000)) < 1.0
+
+
+# --- pools of a few kinds of rows, for the theory and for the engine -------------------------------------------------
+
+NAMES = sorted(POOLS)
+
+
+def risks(spec, pool):
+    return [float(risk) for risk in build_pool(spec, ball_score(pool), Sampling()).risks]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gaps_are_those_of_the_exact_pool(name):
+    pool = POOLS[name]()
+    result = risks(atom_pool(pool, name), pool)
+    assert [entry - min(result) for entry in result] == pytest.approx([float(gap) for gap in pool.gaps()], abs=1e-9)
+    assert atom_pool(pool, name).label == name
+
+
+def test_copies_are_in_proportion_to_the_weights():
+    pool = next(entry for entry in (POOLS[name]() for name in NAMES) if entry.weights != entry.weights[::-1])
+    copies = atom_pool(pool).copies
+    assert [Fraction(entry, sum(copies)) for entry in copies] == list(pool.weights)
+    doubled = atom_pool(pool, copies=[2 * entry for entry in copies])
+    assert risks(doubled, pool) == pytest.approx(risks(atom_pool(pool), pool))
+    wrong = replace(atom_pool(pool), copies=copies[::-1])
+    assert risks(wrong, pool) != pytest.approx(risks(atom_pool(pool), pool))

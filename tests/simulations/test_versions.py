@@ -13,8 +13,8 @@ import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations.compare import Comparison
-from simulations.figures import facets, failure_rate, style
-from simulations.panels import Needs, find_needs, make_panels, name_bound
+from simulations.figures import facets, failure_rate
+from simulations.panels import Needs, find_needs, make_panels
 from simulations.report._findings import judge_panels, write_needs
 from simulations.report._page import make_page
 from simulations.report._render import render
@@ -63,20 +63,10 @@ def test_panels_sentence_table_and_judge_panels(panels) -> None:
     assert {name for _, _, name, _ in judge_panels(panels)} == set(VERSIONS)
 
 
-def test_figure(panels) -> None:
-    picture = failure_rate.figure(panels, "x")
-    legend = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert "half of ours" in legend
-    (curve,) = [line for line in picture.axes[0].lines if line.get_label() == "half of ours"]
-    assert np.allclose(curve.get_ydata(), panels[0].problem.bound("halved", "uniform", curve.get_xdata()))
-    assert curve.get_color() not in style.COLOURS.values()
-    assert not [line for line in picture.axes[1].lines if line.get_label() == "half of ours"]
-
-
 def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     with StudyResult.open(store) as result:
-        page = make_page(result)
-        point = make_panels(result)[0].problem
+        panels = make_panels(result)
+        page, point = make_page(result, panels=panels), panels[0].problem
     json.dumps(page, allow_nan=False)
     chart = page["groups"][0]["chart"]
     dash = chart["dashes"].index("half of ours")
@@ -86,7 +76,6 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     assert budgets[0] == point.informative("halved", "uniform")
     values = [sample[1] for sample in curve["points"]]
     np.testing.assert_array_equal(values, point.bound("halved", "uniform", budgets))
-    assert values[-1] < chart["y"]["ends"][0] < values[0]
     assert page["needs"]["columns"] == ["simulation", "bounds"], "not all strategies have all bounds"
     row = page["needs"]["rows"][0]["cells"][1]
     assert f"half of ours {point.required('halved', 'uniform', page['target']):,}" in row
@@ -107,10 +96,6 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     missing = {"population": "the population bound needs data, which this problem does not have"}
     assert uniform["declined"] == missing
     assert median["declined"] == {**missing, "halved": "there is no halved bound for median"}
-    code, out, _ = call(capsys, "plan", *point)
-    places = [out.index(f"\n{name_bound(name)} ") for name in ("halved", "tighter", "corrected", "paper")]
-    assert places == sorted(places)
-    assert "there is no halved bound for median" in out
 
 
 def level(B, *, strict=True, log=False, **given):
@@ -122,7 +107,8 @@ def test_a_lower_bound_is_drawn_dotted_once_and_judges_nothing(store, monkeypatc
     entry = Version("level", {"uniform": level, "median": level}, VERSIONS["paper"].arguments, kind="lower")
     monkeypatch.setitem(VERSIONS, "level", entry)
     with StudyResult.open(store) as result:
-        panels, page = make_panels(result), make_page(result)
+        panels = make_panels(result)
+        page = make_page(result, panels=panels)
     assert "level" not in {name for _, _, name, _ in judge_panels(panels)} | find_needs(panels[0]).bounds.keys()
     chart = page["groups"][0]["chart"]
     dash = chart["styles"].index("lower")
@@ -137,7 +123,7 @@ def test_a_lower_bound_is_drawn_dotted_once_and_judges_nothing(store, monkeypatc
         assert (line.get_linestyle(), line.get_color()) == (":", "black")
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.3, float(np.nextafter(1.0, 0.0)), 1e-9])
+@pytest.mark.parametrize("delta", [0.05, float(np.nextafter(1.0, 0.0)), pytest.param(1e-9, marks=pytest.mark.long)])
 def test_required_budgets_are_those_of_a_search_without_the_cells(panels, delta) -> None:
     """The cells of the study enclose the answer, and the slow path does not know them."""
     for panel in panels:

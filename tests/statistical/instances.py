@@ -12,8 +12,8 @@ from exml_sim.population import Candidate, Population
 from tests.statistical.worlds import World
 from theory import BoundProblem
 from theory.claims import _near_tight as near_tight
+from theory.claims._instances import pulls
 from theory.claims._near_tight import RADIUS, SHY, THETA, NearTight, passed
-from theory.claims._rounds import pulls
 from theory.exact import AffinePool, make_pool
 
 __all__ = ["RADIUS", "THETA", "passed", "pulls"]

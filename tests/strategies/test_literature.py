@@ -9,12 +9,11 @@ import pytest
 from scipy.special import betaln, xlogy
 
 from exml_sim._internal.binomial import clopper_pearson
-from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name
 from exml_sim.strategies.fc2fb import SAMPLING
-from exml_sim.strategies.oracle_allocation import _divergence, find_shares, round_shares
 from tests.bandit.losses import LossPool, coins
 from tests.strategies import reference
 
@@ -324,54 +323,6 @@ def test_a_random_subset_needs_less_than_one_pull_per_arm():
     assert (uniform.pulls <= 1).all()
     with pytest.raises(ValueError, match="for the first round of RandomSubset; the smallest budget that works"):
         pool.explore(by_name("random_subset", arms=4), 7)
-
-
-def rates(means, deviations, shares):
-    """The rate of every rival by minimisation over a grid."""
-    b = int(np.argmin(means))
-    x = np.linspace(1e-6, 1 - 1e-6, 20_001) if deviations is None else np.linspace(min(means), max(means), 20_001)
-
-    def d(arm):
-        if deviations is None:
-            return _divergence(x, np.full(x.shape, means[arm]))
-        return (x - means[arm]) ** 2 / (2 * deviations[arm] ** 2)
-
-    return [float((shares[b] * d(b) + shares[i] * d(i)).min()) for i in range(len(means)) if i != b]
-
-
-@pytest.mark.parametrize(
-    ("means", "deviations"),
-    [([0.3, 0.5, 0.4, 0.6], None), ([0.0, 0.5, 0.3], [1.0, 1.0, 1.0]), ([0.0, 0.5, 0.3], [0.5, 2.0, 1.0])],
-)
-def test_oracle_allocation_is_optimal(means, deviations):
-    shares = find_shares(means, deviations)
-    best = rates(means, deviations, shares)
-    assert max(best) == pytest.approx(min(best), rel=1e-4)
-    rng = np.random.default_rng(3)
-    for _ in range(200):
-        other = rng.dirichlet(np.ones(len(means))) * 0.2 + 0.8 * shares
-        assert min(rates(means, deviations, other)) <= min(best) * (1 + 1e-4)
-    assert round_shares(shares, 50).sum() == 50
-
-
-def test_oracle_allocation_with_two_gaussian_arms_is_neyman():
-    assert find_shares([0.0, 1.0], [1.0, 3.0]) == pytest.approx([0.25, 0.75], rel=1e-6)
-
-
-def test_oracle_allocation_in_trials_and_its_conditions():
-    pool = ParametricPool.bernoulli([0.7, 0.5, 0.45, 0.3])
-    pulls = pool.explore_many("oracle_allocation", 100, 3).pulls
-    assert pulls.sum(axis=1).tolist() == [100] * 3
-    assert (pulls[:, 0] > pulls[:, 3]).all()
-    gaussian = ParametricPool([GaussianArm(1.0, 1.0), GaussianArm(0.0, 3.0)])
-    assert gaussian.explore_many("oracle_allocation", 100, 2).pulls[0].tolist() == [25, 75]
-    for bad, message in (
-        (ParametricPool.bernoulli([0.5, 0.5]), "unique best arm"),
-        (ParametricPool([BernoulliArm(0.5), GaussianArm(0.1)]), "Bernoulli arms and for Gaussian arms only"),
-        (ParametricPool.bernoulli([0.5, 0.4], [1, 2]), "needs equal costs"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            bad.explore("oracle_allocation", 40)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from simulations.papers import _build_bound_target
 from simulations.testing import Assumes, check_bound, examine_bound, point_of
 from tests.quality.bound_mutants import planted_bound
 from tests.statistical.wrong_bounds import PLANTED, uniform
-from theory import tighter
 
 ABOUT = {
     "uniform": Assumes(),
@@ -40,26 +39,6 @@ def test_a_wrong_bound_is_refuted_and_the_right_one_is_not(error: str) -> None:
     assert 1.0 <= report.unseen < 10.0
     with pytest.raises(CheckError, match="and the bound is"):
         check_bound(wrong, about)
-
-
-def tied_uniform(budget: int, context: Any) -> float:
-    return float(
-        tighter.delta_fail_uniform(budget, context.K, context.gap, context.theta, context.kappa_lambda, best_count=2)
-    )
-
-
-def tied_median(budget: int, context: Any) -> float:
-    return float(
-        tighter.delta_fail_median(
-            budget, context.K, context.gap, context.theta, context.kappa_lambda, best_count=2, rows="fresh"
-        )
-    )
-
-
-@pytest.mark.parametrize(("bound", "strategy"), [(tied_uniform, "uniform"), (tied_median, "fresh")])
-def test_ignoring_ties_is_refuted(bound: Any, strategy: str) -> None:
-    with pytest.raises(CheckError, match="two tied arms"):
-        check_bound(bound, replace(ABOUT[strategy], event="first"))
 
 
 def hoeffding(budget: int, context: Any) -> float:

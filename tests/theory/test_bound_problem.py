@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theory import BoundProblem, corrected, paper, tighter
+from theory import BoundProblem, compare_bounds, corrected, paper, tighter
 from theory.budgets import launch_budget, required_budget
 from theory.versions import VERSIONS, Version, version_of
 
@@ -86,6 +86,7 @@ def test_gaps_count_ties_and_the_smallest() -> None:
     ("call", "word"),
     [
         (lambda: BoundProblem(3, None, 0.1, 0.5), "either gap"),
+        (lambda: compare_bounds(9, 3, 0.2, 0.1, 0.5, gaps=[0.2, 0.2]), "either gap"),
         (lambda: BoundProblem(3, 0.3, 0.1, 0.5, gaps=(0.1, 0.3)), "smallest positive of gaps, 0.1, got 0.3"),
         (lambda: BoundProblem(3, None, 0.1, 0.5, gaps=(0.0, 0.0)), "at least one of them positive"),
         (

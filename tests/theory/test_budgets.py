@@ -59,15 +59,6 @@ def test_the_numbers_of_the_issue() -> None:
     assert rows["theory.tighter.delta_fail_median"] < rows["theory.corrected.delta_fail_median"]
 
 
-@pytest.mark.parametrize("theta", [0.1, 0.2, 0.3, 0.4])
-@pytest.mark.parametrize("share", [0.1, 0.3])
-def test_launch_budget_is_at_least_five_times_smaller(theta: float, share: float) -> None:
-    r = 1 - 2 * theta
-    point = {"K": 8, "gap": share * float(formulas.gap_ceiling(theta, r)), "theta": theta, "kappa_lambda": r}
-    ours = launch_budget(tighter.delta_fail_uniform, **point)
-    assert launch_budget(paper.delta_fail_uniform, **point) >= 5 * ours
-
-
 def test_other_bounds_have_inverses_too() -> None:
     n = required_budget(tighter.lemma_4, 0.01, gap=0.2, theta=0.1, kappa_lambda=0.5)
     assert tighter.lemma_4(n, 0.2, 0.1, 0.5) <= 0.01 < tighter.lemma_4(n - 1, 0.2, 0.1, 0.5)

@@ -107,17 +107,3 @@ def test_arrays() -> None:
     assert values[0].vacuous.tolist() == [True, True]
     assert values[-1].vacuous.tolist() == [True, False]
     assert np.isnan(values[0].value[0])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"strategy": "luck", "gap": 0.2}, "strategy must be"),
-        ({"gap": None}, "either gap"),
-        ({"gap": 0.2, "gaps": [0.2] * 7}, "either gap"),
-        ({"gap": None, "gaps": [0.0] * 7}, "at least one of them positive"),
-    ],
-)
-def test_bad_input(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        theory.compare_bounds(B=10**4, K=8, theta=0.1, kappa_lambda=0.5, **arguments)

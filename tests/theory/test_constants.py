@@ -141,39 +141,6 @@ def test_nonnegative_kernel_moves_the_loss_less(theta: float, r: float) -> None:
         assert change >= 0.98 * limit
 
 
-@pytest.mark.parametrize("K", [*range(2, 200), 255, 256, 257, 1023, 1024, 1025, 4095, 4096])
-def test_halving_leaves_one_arm_and_keeps_the_budget(K: int) -> None:
-    for B in (1, K, 7 * K, 1000 * K + 3):
-        schedule = formulas.halving_schedule(B, K)
-        assert schedule.active[0] == K
-        assert schedule.kept[-1] == 1
-        assert np.all(schedule.active > 1)
-        assert np.all(schedule.kept[:-1] == schedule.active[1:])
-        assert len(schedule.active) == int(np.ceil(np.log2(K)))
-        assert schedule.spent <= B
-        assert np.all(np.diff(schedule.pulls) >= 0)
-        assert np.all(schedule.accumulated == np.cumsum(schedule.pulls))
-
-
-@pytest.mark.parametrize("power", range(1, 10))
-def test_rows_of_the_selected_arm_for_powers_of_two(power: int) -> None:
-    # A.5 claims (2^{T+1} - 1) n_1; counting gives (K - 1) n_1.
-    K = 2**power
-    schedule = formulas.halving_schedule(12 * K * power, K)
-    assert schedule.accumulated[-1] == (K - 1) * 12
-    assert schedule.accumulated[-1] != (2 ** (power + 1) - 1) * 12
-
-
-def test_schedules_of_different_lengths_broadcast() -> None:
-    schedule = formulas.halving_schedule(1000, [2, 5, 8])
-    for column, K in enumerate([2, 5, 8]):
-        alone = formulas.halving_schedule(1000, K)
-        rounds = len(alone.active)
-        assert np.array_equal(schedule.pulls[:rounds, column], alone.pulls)
-        assert np.all(schedule.active[rounds:, column] == 1)
-        assert np.all(schedule.pulls[rounds:, column] == 0)
-
-
 @pytest.mark.parametrize("theta", [-0.1, 0.0, 0.5, 0.75])
 def test_theta_outside_its_interval_is_named(theta: float) -> None:
     with pytest.raises(AssumptionError, match="theta"):

@@ -104,17 +104,6 @@ def test_regret_against_the_print(p: BoundProblem) -> None:
     assert corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05, best_count=1) == ours
 
 
-@pytest.mark.parametrize("K", range(2, 40))
-def test_every_number_of_arms_has_a_bound(K: int) -> None:
-    n_1 = 10_000
-    budget = n_1 * K * (K - 1).bit_length()
-    fresh = corrected.delta_fail_median(budget, K, 0.3, 0.1, 0.5, rows="fresh", log=True)
-    reused = corrected.delta_fail_median(budget, K, 0.3, 0.1, 0.5, log=True)
-    first = np.log(2 * (K - 1) / ((K + 1) // 2)) + float(log_tail(n_1, 0.3, 0.1, 0.5))
-    assert first - 1e-9 <= fresh <= first + 0.7
-    assert first - 1e-9 <= reused <= first + 0.7
-
-
 def test_ties() -> None:
     delta_fail_uniform = corrected.delta_fail_uniform(16000, 8, 0.2, 0.1, 0.5)
     assert corrected.delta_fail_uniform(16000, 8, 0.2, 0.1, 0.5, best_count=3) == pytest.approx(
@@ -167,14 +156,6 @@ def test_with_ties_lemma_3_is_needed_for_all_arms(best: int) -> None:
     median = corrected.excess_risk_median(24 * 1000, *point[1:], m, delta, best_count=best)
     regret_median = corrected.exploratory_regret_median(24 * 1000, *point[1:], delta / 3, best_count=best)
     assert median - regret_median == pytest.approx(tied - regret)
-
-
-def test_order_claim_of_theorem_1_repaired() -> None:
-    point = (8 * 10**4, 8, 0.5, 0.1, 0.5)
-    assert corrected.delta_fail_uniform(*point) <= corrected.delta_fail_uniform_simplified(*point)
-    # E13: the printed order exp(-n) is off by e^{986} already at n = 1000 and a gap of 1.
-    n = 1000
-    assert -n * 1.0 / 72 + n > 986
 
 
 def test_conditions() -> None:

@@ -5,18 +5,13 @@ from fractions import Fraction
 from itertools import permutations, product
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from theory.claims._exact_losses import surrogate
 from theory.exact import (
-    AffinePool,
-    compositions,
-    failure,
     make_pool,
     median_selection,
-    sample_distribution,
     score,
     uniform_selection,
 )
@@ -149,75 +144,9 @@ def test_ties_go_to_the_lowest_index_and_the_difference_is_seen():
     assert median_selection(twins, 6) == (1, 0)
 
 
-def test_gaps_and_best_arms():
-    pool = make_pool([F(1, 2), F(1, 4), F(1, 4)], [[1, 1, 0], [1, 0, 1], [1, 0, 0]], radius=F(1, 2), theta=F(1, 10))
-    assert pool.risks() == (F(5, 8), F(5, 8), F(3, 4))
-    assert pool.gap() == F(1, 8)
-    assert pool.best() == (0, 1)
-    selection = uniform_selection(pool, 12)
-    assert failure(pool, selection) == selection[2]
-    assert failure(pool, selection, target=0) == selection[1] + selection[2]
-
-
 def test_large_samples_match_the_binomial_distribution():
     # An arm of signs against an arm without a feature: the latter wins only the tie, by its lower index.
     pool = make_pool([F(3, 5), F(2, 5)], [[0, 0], [1, -1]], radius=F(1, 2), theta=F(1, 10))
     n = 40
     tie = math.comb(n, n // 2) * F(3, 5) ** 20 * F(2, 5) ** 20
     assert uniform_selection(pool, 2 * n) == (tie, 1 - tie)
-
-
-def test_sample_distribution_sums_to_one():
-    pool = make_pool([F(1, 5), F(4, 5)], [[1, 0]], radius=F(1, 2), theta=F(1, 10))
-    assert sum(p for _, p in sample_distribution(pool, 7)) == 1
-    assert sample_distribution(pool, 5, population=5) == [((1, 4), F(1))]
-
-
-def test_compositions_are_complete_and_distinct():
-    rows = compositions(5, 3)
-    assert len({tuple(row) for row in rows.tolist()}) == len(rows) == math.comb(7, 2)
-    assert (rows.sum(axis=1) == 5).all()
-    assert (rows >= 0).all()
-
-
-GOOD = {
-    "weights": (F(1, 2), F(1, 2)),
-    "labels": (1, -1),
-    "features": ((F(1), F(0)),),
-    "radius": F(1, 2),
-    "theta": F(1, 10),
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"features": ()}, "at least one arm"),
-        ({"labels": (1,)}, "one entry per atom"),
-        ({"weights": (F(1, 2), F(1, 3))}, "sum to 1"),
-        ({"labels": (1, 0)}, "labels must be -1 or"),
-        ({"theta": F(1, 2)}, "theta must lie in"),
-        ({"radius": F(9, 10)}, "affine regime needs"),
-    ],
-)
-def test_bad_pools(change, words):
-    with pytest.raises(ValueError, match=words):
-        AffinePool(**{**GOOD, **change})
-
-
-def test_bad_requests():
-    pool = make_pool([F(1, 2), F(1, 2)], [[1, 0], [1, 0]], radius=F(1, 2), theta=F(1, 10))
-    with pytest.raises(ValueError, match="one row per arm"):
-        uniform_selection(pool, 1)
-    with pytest.raises(ValueError, match="one row per arm and round"):
-        median_selection(pool, 1)
-    with pytest.raises(ValueError, match="rows must be"):
-        uniform_selection(pool, 4, rows="mixed")
-    with pytest.raises(ValueError, match="whole number of rows"):
-        uniform_selection(pool, 4, population=3)
-    with pytest.raises(ValueError, match="cannot draw"):
-        uniform_selection(pool, 8, population=2)
-    with pytest.raises(ValueError, match="minimum over nothing"):
-        pool.gap()
-    with pytest.raises(ValueError, match="samples to enumerate"):
-        compositions(10**4, 5)

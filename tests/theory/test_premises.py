@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theory import corrected, formulas, tighter
+from theory import formulas
 from theory._bound import BoundArguments
 from theory._tails import Tails, _least_entropy, tails_on
 
@@ -73,22 +72,6 @@ def test_rows_of_the_selected_arm(c: int) -> None:
     assert np.all(held[whole] == (K - 1) * first[whole])
     assert np.any(held > (K - 1) * first) == (c > 1)
     assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\,\log_2K$ divides $B$" in THEOREMS
-
-
-@pytest.mark.parametrize(
-    ("place", "premise"),
-    [
-        (corrected, "rounds that are drawn independently of each other"),
-        (tighter.excess_risk_calibrated, "rows must be i.i.d. from the distribution"),
-        (tighter.selection_regret_uniform, "independent across draws"),
-        (tighter.selection_regret_median, "independent across draws"),
-        (tighter.impossible_rows, "for gaps below min(r, 1 - 2 theta)"),
-        (formulas.tight_rademacher_constant, "Lemma E"),
-        (corrected.excess_risk_uniform, "k = K with ties"),
-    ],
-)
-def test_docstrings_name_the_premise(place: object, premise: str) -> None:
-    assert premise in " ".join((inspect.getdoc(place) or "").split())
 
 
 @pytest.mark.parametrize(

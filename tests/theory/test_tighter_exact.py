@@ -20,7 +20,7 @@ from tests.theory.affine_world import (
     multinomial,
     random_world,
 )
-from theory import AssumptionError, formulas, tighter
+from theory import formulas, tighter
 
 
 class BallRisk:
@@ -277,38 +277,6 @@ def exact_worse_than(world: World, budget: int, good: np.ndarray) -> float:
     return exact_median(judged, budget, fresh=True)
 
 
-def test_oracle_values() -> None:
-    n, K, theta, r, delta = 1000, 8, 0.1, 0.5, 0.05
-    log_k, log_1 = np.sqrt(np.log(2 * K / delta) / (2 * n)), np.sqrt(np.log(2 / delta) / (2 * n))
-    # Affine: M = 2 r = 1, clipped range r, uniform deviation r / sqrt n, symmetrised 2 r / sqrt n.
-    regret = r / np.sqrt(n) + 1.0 * (log_k + log_1)
-    clipped = 2 * r / np.sqrt(n) + r * log_k + 1.0 * log_1
-    assert tighter.exploratory_regret_uniform(n * K, K, theta, r, delta) == pytest.approx(regret)
-    assert tighter.excess_risk_uniform(n * K, K, theta, r, delta) == pytest.approx(min(regret, clipped))
-    assert tighter.excess_risk_calibrated(n * K, K, theta, r, delta, approximation_error=0.1) == pytest.approx(
-        (0.1 + regret) / 0.9
-    )
-    # Beyond the affine regime: 2 c* and M.
-    big, c_star = formulas.loss_range(0.4, 2.0), formulas.tight_rademacher_constant(0.4)
-    beyond = 2 * c_star * 2.0 / np.sqrt(n) + big * (log_k + log_1)
-    assert tighter.exploratory_regret_uniform(n * K, K, 0.4, 2.0, delta) == pytest.approx(beyond)
-    rounds = [(8, 4), (4, 2), (2, 1)]
-    steps = [
-        r / np.sqrt(6000 // (3 * a)) + np.sqrt(2 * np.log(3 * (a - 1) / (k * delta)) / (6000 // (3 * a)))
-        for a, k in rounds
-    ]
-    assert tighter.selection_regret_median(6000, 8, theta, r, delta) == pytest.approx(sum(steps))
-    held, log_t = np.cumsum([6000 // (3 * a) for a, _ in rounds]), np.log(2 * 8 * 3 / delta)
-    accumulated = sum(r / np.sqrt(rows) + 2 * np.sqrt(log_t / (2 * rows)) for rows in held)
-    assert tighter.excess_risk_median(6000, 8, theta, r, delta) == pytest.approx(accumulated)
-    nonnegative = tighter.exploratory_regret_uniform(n * K, K, theta, r, delta, kernel="nonnegative")
-    assert nonnegative == pytest.approx(r / np.sqrt(n) + np.sqrt(2) * r * (log_k + log_1))
-    with pytest.raises(AssumptionError, match="at least one row"):
-        tighter.exploratory_regret_uniform(7, 8, theta, r, delta)
-    with pytest.raises(ValueError, match="kernel must be"):
-        tighter.exploratory_regret_uniform(n, 8, theta, r, delta, kernel="odd")  # type: ignore[arg-type]
-
-
 THETAS = st.floats(0.01, 0.49)
 
 
@@ -384,13 +352,7 @@ def test_variance_form_values() -> None:
     by_range = tighter.lemma_4(2000, 0.1, 0.1, 0.5, optimism="rademacher")
     by_variance = tighter.lemma_4_variance(2000, 0.1, 0.1, 0.5, variance_rival=0.31 * 0.25 / 10)
     assert by_variance < by_range
-    n, shift, theta, r, variance = 500, 0.2, 0.1, 0.5, 0.05
-    x = -tighter.erm_tail_variance(n, shift, theta, r, variance=variance, log=True)
-    beta = r / np.sqrt(n)
-    big = formulas.loss_range(theta, r)
-    assert beta + np.sqrt(2 * x * (variance + 2 * big * beta) / n) + big * x / (3 * n) == pytest.approx(shift)
-    bernstein = tighter.comparator_tail_variance(n, shift, theta, r, variance=variance, log=True)
-    assert bernstein == pytest.approx(-n * shift**2 / (2 * (variance + big * shift / 3)))
+    n, theta, r = 500, 0.1, 0.5
     # No variance at all: only the linear terms remain, and nothing is divided by zero.
     assert tighter.lemma_4_variance(n, 0.4, theta, r, variance_rival=0.0, variance_best=0.0) < 1
     assert tighter.erm_tail_variance(n, 0.0, theta, r, variance=0.0) == 1.0
@@ -442,10 +404,6 @@ def test_regularised_values_and_assumptions() -> None:
     assert log == pytest.approx(expected)
     summed = tighter.delta_fail_uniform_regularised(8 * n, 8, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
     assert summed == pytest.approx(expected + np.log(7))
-    with pytest.raises(AssumptionError, match="gap <= min"):
-        tighter.lemma_4_regularised(n, 0.2, theta, 1.0, C_h=1.0, C_g=1.0)
-    with pytest.raises(AssumptionError, match="launch"):
-        tighter.lemma_4_regularised(1, 0.1, theta, 1.0, C_h=1.0, C_g=1.0)
     with pytest.raises(ValueError, match="C_h must be positive"):
         tighter.lemma_4_regularised(n, 0.1, theta, 1.0, C_h=0.0, C_g=1.0)
 

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from theory.bound_problem import BoundProblem
-from theory.claims._rounds import pulls
+from theory.claims._instances import pulls
 from theory.corrected import Rows
 
 THETA = 0.01

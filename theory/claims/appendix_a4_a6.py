@@ -10,24 +10,29 @@ from itertools import product
 from typing import Any
 
 from theory import exact, paper
-from theory.claims._assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
+from theory.claims._assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA
 from theory.claims._exact_losses import best_surrogate, surrogate_risk
 from theory.claims._instances import (
     OUTLIER_PREMISE,
     is_outlier_instance,
-    level,
     outlier_gap,
     outlier_optimism,
     outlier_pessimism,
     pairwise,
     pool,
+    sum_of_pairs,
     walk_bound,
-    walk_violation,
 )
-from theory.claims._rounds import sum_of_pairs
 from theory.claims.appendix_a1 import LEMMA_4, rademacher_term
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.theorem_1 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_hoeffding, walk_lemma_3
+from theory.claims.theorem_1 import (
+    RADEMACHER_CASES,
+    WALK_STEP_3,
+    build_walk_check,
+    rademacher,
+    walk_hoeffding,
+    walk_lemma_3,
+)
 from theory.formulas import (
     identification_margin,
     launch_rows,
@@ -293,17 +298,9 @@ CHECKS = {
         corrected=(_score_difference(lambda radius, C: radius), lambda **_: 0),
         assumptions=(THETA, _ON_THE_BALL),
     ),
-    "a4-term-a": Check(
-        cases=WALK_HALF,
-        printed=(walk_violation(walk_half, learned=True), level(2)),
-        corrected=(walk_violation(_walk_half_corrected, learned=True), level(2)),
-        assumptions=(THETA, WALK),
-    ),
-    "a4-term-c": Check(
-        cases=WALK_HALF,
-        printed=(walk_violation(walk_half), level(2)),
-        corrected=(walk_violation(lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2)), level(2)),
-        assumptions=(THETA, WALK),
+    "a4-term-a": build_walk_check(WALK_HALF, walk_half, _walk_half_corrected, learned=True, share=2),
+    "a4-term-c": build_walk_check(
+        WALK_HALF, walk_half, lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2), share=2
     ),
     "a4-conditioning": Check(
         cases=_CONDITIONED,
@@ -358,18 +355,8 @@ CHECKS = {
         mutant=(generalisation_error, _optimism),
         assumptions=(THETA,),
     ),
-    "a6-generalisation": Check(
-        cases=WALK_STEP_3,
-        printed=(walk_violation(walk_bound(), learned=True), level()),
-        corrected=(walk_violation(walk_bound(width=True), learned=True), level()),
-        assumptions=(THETA, WALK),
-    ),
-    "a6-index": Check(
-        cases=_INDEX,
-        printed=(walk_violation(walk_bound(10**4), learned=True), level()),
-        corrected=(walk_violation(walk_bound(width=True), learned=True), level()),
-        assumptions=(THETA, WALK),
-    ),
+    "a6-generalisation": build_walk_check(WALK_STEP_3, walk_bound(), walk_bound(width=True), learned=True),
+    "a6-index": build_walk_check(_INDEX, walk_bound(10**4), walk_bound(width=True), learned=True),
     "a6-rademacher": Check(
         cases=RADEMACHER_CASES,
         printed=(lambda **k: 2 * rademacher(**k), rademacher_term),

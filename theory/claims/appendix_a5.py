@@ -19,13 +19,15 @@ from theory.claims._assumptions import (
     SMALLEST_GAP,
     THETA,
 )
-from theory.claims._instances import corner_violation, pairwise, pool
-from theory.claims._rounds import (
+from theory.claims._instances import (
     active,
+    corner_violation,
     expectation_bound,
     fewest_better,
     half_beaten,
     markov,
+    pairwise,
+    pool,
     pulls,
     sum_of_pairs,
     two_rounds,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from theory.claims.claim import PRINTED, Claim, Matters
-from theory.claims.registry import Registry, read_own
+from theory.claims.registry import read_own
 from theory.evidence.grades import Grade, Graded, grade
 from theory.verdicts import Verdict
 
@@ -137,13 +137,17 @@ def _counts(claims: list[Claim]) -> str:
     return ", ".join(f"{counts[printed]} {printed}" for printed in PRINTED if counts[printed])
 
 
-def markdown(entries: Iterable[Checked], registry: Registry | None = None) -> str:
-    """Write all claims as a document; another paper's registry has a header of its own."""
+def markdown(entries: Iterable[Checked]) -> str:
+    """Write the claims of the project's paper as a document."""
     entries = list(entries)
     claims = [entry.claim for entry in entries]
-    header = HEADER.format(setting=SETTING) if registry is None else f"# {', '.join(registry.titles.values())}\n"
-    errata = (registry or read_own()).errata
-    lines = [header, f"**{len(claims)} claims**: {summary(claims)}.", "", f"**Errata**: {count_errata(claims)}.", ""]
+    lines = [
+        HEADER.format(setting=SETTING),
+        f"**{len(claims)} claims**: {summary(claims)}.",
+        "",
+        f"**Errata**: {count_errata(claims)}.",
+        "",
+    ]
     lines += [f"**Grades**: {grades(entry.graded for entry in entries)}.", "", "## Overview", ""]
     lines += [
         "| claim | place | as printed | matters | grade | corrected | how checked | errata |",
@@ -156,7 +160,7 @@ def markdown(entries: Iterable[Checked], registry: Registry | None = None) -> st
         cells += [graded.corrected or "", claim.kind, ", ".join(claim.errata)]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
-    for name, words in errata.items():
+    for name, words in read_own().errata.items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
         lines.append(f"| {name} | {words} | {shown} |")
     lines += ["", "## Claims", ""]

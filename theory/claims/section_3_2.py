@@ -9,8 +9,7 @@ from typing import Any
 
 from theory import exact
 from theory.claims._assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
-from theory.claims._instances import failure_median, failure_uniform, pool
-from theory.claims._rounds import active, pulls
+from theory.claims._instances import active, failure_median, failure_uniform, pool, pulls
 from theory.claims.claim import Check, grid
 
 F = Fraction

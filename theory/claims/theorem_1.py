@@ -108,14 +108,9 @@ LEMMA_1_II = Check(
 )
 
 
-def _boundary(factor: int) -> Any:
-    """Return δ_fail at the smallest n allowed by n > factor·c²r²/Δ²."""
-
-    def bound(K: int, gap: float, theta: float, r: float) -> float:
-        n = launch_row(factor, gap, theta, r)
-        return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
-
-    return bound
+def _boundary(K: int, gap: float, theta: float, r: float) -> float:
+    """Return δ_fail at the smallest n allowed by n > 16·c²r²/Δ²."""
+    return float(paper.delta_fail_uniform(K * launch_row(16, gap, theta, r), K, gap, theta, r))
 
 
 def _informative(K: int, gap: float, theta: float, r: float) -> float:
@@ -210,6 +205,16 @@ def walk_hoeffding(n: int, theta: float, delta: float) -> float:
     return float(corrected.term_d(n, theta, 1 - 2 * theta, delta))
 
 
+def build_walk_check(cases: Any, printed: Any, corrected: Any, *, learned: bool = False, share: int = 1) -> Check:
+    """Build the check that a deviation of the walk exceeds a bound with probability at most delta / share."""
+    return Check(
+        cases=cases,
+        printed=(walk_violation(printed, learned=learned), level(share)),
+        corrected=(walk_violation(corrected, learned=learned), level(share)),
+        assumptions=(THETA, WALK),
+    )
+
+
 WALK_TERM_D = ({"n": 30, "p": F(16, 25), "theta": F(1, 1000), "delta": F(64, 10**7)},)
 WALK_STEP_3 = ({"n": 10, "p": F(33, 50), "theta": F(1, 1000), "delta": F(1, 2500)},)
 
@@ -279,7 +284,7 @@ CHECKS = {
     ),
     "lemma-1-condition": Check(
         cases=_BOUNDARY_CASES,
-        printed=(lambda **_: 0.0, _boundary(16)),
+        printed=(lambda **_: 0.0, _boundary),
         corrected=(lambda **_: 0.0, _informative),
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
     ),
@@ -338,12 +343,7 @@ CHECKS = {
         assumptions=(THETA,),
     ),
     "term-a": LEMMA_3,
-    "a2-step-3": Check(
-        cases=WALK_STEP_3,
-        printed=(walk_violation(walk_bound()), level()),
-        corrected=(walk_violation(walk_hoeffding), level()),
-        assumptions=(THETA, WALK),
-    ),
+    "a2-step-3": build_walk_check(WALK_STEP_3, walk_bound(), walk_hoeffding),
     "a2-step-4": Check(
         cases=RADEMACHER_CASES,
         printed=(rademacher, lambda m, theta, r: complexity(m, rademacher_constant(theta), r, 1)),
@@ -351,12 +351,7 @@ CHECKS = {
         mutant=(rademacher, lambda m, theta, r: complexity(m, rademacher_constant(theta), r, 0.9)),
         assumptions=(THETA, ONE_ROW_OR_AFFINE),
     ),
-    "term-d": Check(
-        cases=WALK_TERM_D,
-        printed=(walk_violation(walk_lemma_3), level()),
-        corrected=(walk_violation(walk_hoeffding), level()),
-        assumptions=(THETA, WALK),
-    ),
+    "term-d": build_walk_check(WALK_TERM_D, walk_lemma_3, walk_hoeffding),
     "a2-term-b": LEMMA_1_II,
     "a2-sum": Check(
         cases=_OPENED_CASES, printed=(_parts(3), _opened), mutant=(_parts(2), _opened), assumptions=(THETA, LARGEST_GAP)

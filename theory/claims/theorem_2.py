@@ -25,8 +25,7 @@ from theory.claims._assumptions import (
     THETA,
 )
 from theory.claims._exact_losses import launch_row
-from theory.claims._instances import corner_violation, failure_median, parameters, pool
-from theory.claims._rounds import pulls
+from theory.claims._instances import corner_violation, failure_median, parameters, pool, pulls
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.theorem_1 import (
     CORNER_PREMISES,

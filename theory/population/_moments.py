@@ -276,10 +276,7 @@ def graph_sums(polynomials: Polynomials, order: int) -> list[dict[int, Floats]]:
 
 def falling(n: int, v: int) -> float:
     """Return n (n - 1) ... (n - v + 1)."""
-    product = 1.0
-    for i in range(v):
-        product *= n - i
-    return product
+    return float(math.perm(n, v))
 
 
 def _add(left: Floats | None, right: Floats) -> Floats:

@@ -198,13 +198,11 @@ class PopulationModel:
     def norms(self) -> tuple[Floats, Floats]:
         """|mean y Phi| and |mean Phi| of every arm on the population."""
         signed = self.p * self.labels
-        pairs = [(float(signed @ self.gram(i) @ signed), float(self.p @ self.gram(i) @ self.p)) for i in self._all]
+        pairs = [
+            (float(signed @ self.gram(i) @ signed), float(self.p @ self.gram(i) @ self.p)) for i in range(self.n_arms)
+        ]
         a, b = np.sqrt(np.maximum(np.array(pairs), 0.0)).T
         return a, b
-
-    @property
-    def _all(self) -> range:
-        return range(self.n_arms)
 
     @cached_property
     def risks(self) -> Floats:
@@ -243,7 +241,7 @@ class PopulationModel:
     @property
     def rivals(self) -> tuple[int, ...]:
         """The arms whose selection is a failure."""
-        return tuple(i for i in self._all if i not in self.best_arms)
+        return tuple(i for i in range(self.n_arms) if i not in self.best_arms)
 
     def require_affine(self, what: str) -> None:
         """Raise AssumptionError outside the affine regime."""

@@ -38,7 +38,9 @@ from exml_sim.seeds import Seeds
 MAX_OUTCOMES = 2_000_000
 
 #: Branches of ties per outcome, on average, that are followed at most; each costs as much as an outcome.
-MAX_BRANCHES = 8
+MAX_BRANCHES_PER_OUTCOME = 8
+#: Branches that few outcomes may have in any case: about two seconds of processor time.
+MIN_BRANCHES = 100_000
 
 #: An order of rows: (substream, round); the round is 0 unless every round has orders of its own.
 Order = tuple[int, int]
@@ -257,6 +259,15 @@ def _log_comb(n: IntArray, k: IntArray) -> FloatArray:
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), dtype=np.float64)
 
 
+def _check_branches(branches: int, outcomes: int) -> None:
+    most = max(MAX_BRANCHES_PER_OUTCOME * outcomes, MIN_BRANCHES)
+    if branches > most:
+        raise ValueError(
+            f"too many outcomes to enumerate: random ties split {outcomes} of them into more than {most} branches; "
+            "lower the budget or the number of rounds, set ties = 'lowest', or use mode 'monte_carlo'"
+        )
+
+
 def _check_size(size: int, most: int = MAX_OUTCOMES) -> None:
     if size > most:
         raise ValueError(
@@ -386,7 +397,7 @@ def enumerate_distribution(
     while True:
         _check_size(_foreseen(bench, cuts), most)
         try:
-            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts), most)
+            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
         except MissingCut as missing:
             known = cuts.get(missing.order, [0])
             cuts[missing.order] = sorted({*known, *missing.positions})
@@ -423,9 +434,7 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     return total
 
 
-def _sum_outcomes(
-    pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes, most: int
-) -> OutcomeDistribution:
+def _sum_outcomes(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> OutcomeDistribution:
     sums = np.zeros((5, pool.n_arms))
     waiting: list[tuple[Outcomes, dict[int, IntArray]]] = [
         (all_of.part(slice(start, start + pool.block)), {}) for start in range(0, all_of.probability.size, pool.block)
@@ -441,7 +450,7 @@ def _sum_outcomes(
         if isinstance(ties, EnumeratedTies) and ties.is_open.any():
             mass = np.where(ties.is_open, 0.0, mass)
             branches += ties.count_branches()
-            _check_size(branches, MAX_BRANCHES * most)
+            _check_branches(branches, all_of.probability.size)
             outcome, share, split = ties.split()
             for start in range(0, outcome.size, pool.block):
                 piece = slice(start, start + pool.block)

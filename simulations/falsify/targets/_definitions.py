@@ -27,7 +27,6 @@ from simulations.falsify._target import (
 from theory import corrected, paper, tighter
 from theory.claims._exact_losses import repaired_loss, strict_loss, surrogate
 from theory.claims._instances import outlier_beats, outlier_gap, walk_violation
-from theory.claims.appendix_a1 import deviation_level, rademacher_term, uniform_deviation
 from theory.formulas import halving_schedule, loss_fall, rademacher_constant
 
 F = Fraction
@@ -168,14 +167,6 @@ _SMALLEST = -690.0
 _FRACTIONS = "binomial sums in fractions"
 #: phi = +1 with probability p, else -1, y = +1, kappa Lambda = 1 - 2 theta: losses are 1 -+ (1 - 2 theta).
 WALK = box(n=axis(1, 300), p=axis("1/2", "99/100", grid=100), theta=axis("1/1000", "2/5", grid=None, digits=1))
-#: One point x with P(y = +1) = eta; k of m labels are +1.
-LABELS = box(
-    m=axis(1, 40),
-    k=axis(0, 40),
-    eta=axis("1/50", "49/50", grid=50),
-    theta=axis("1/20", "9/20", grid=20),
-    radius=axis("1/10", 4, grid=10),
-)
 
 
 def _walk(instance: Numbers, bound: Any) -> tuple[Measured, float]:
@@ -223,14 +214,6 @@ def _walk_target(id: str, bound: Any, holds: bool) -> Target:
         _FRACTIONS,
         holds,
     )
-
-
-def _lemma_3(instance: Numbers) -> Measured:
-    m, k = instance.integer("m"), instance.integer("k")
-    if k > m:
-        return unmet(float(k - m))
-    case = instance.fraction("eta"), m, k, instance.fraction("theta"), instance.fraction("radius")
-    return compare_sides(uniform_deviation(*case), deviation_level(rademacher_term)(*case))
 
 
 # Lemma 4 outside the affine regime: kappa without the root, and large balls.
@@ -430,19 +413,7 @@ def _money_targets() -> list[Target]:
 
 def _deviation_targets() -> list[Target]:
     """All targets about deviations."""
-    return [
-        _walk_target("term-d", paper.lemma_3, False),
-        _walk_target("corrected.term_d", corrected.term_d, True),
-        build_exact_target(
-            "lemma-3",
-            "P(some model exceeds its empirical surrogate risk by the bound at delta) <= delta",
-            LABELS,
-            _lemma_3,
-            _lemma_3,
-            _FRACTIONS,
-            True,
-        ),
-    ]
+    return [_walk_target("term-d", paper.lemma_3, False), _walk_target("corrected.term_d", corrected.term_d, True)]
 
 
 def targets() -> list[Target]:

@@ -165,6 +165,8 @@ def test_what_cannot_be_enumerated_is_said():
         run(gaussian)
     with pytest.raises(ValueError, match=r"cell 0 .*outcomes to enumerate, at most 2000000"):
         run(atoms(budgets={"per_arm": [5000]}))
+    with pytest.raises(ValueError, match="32768 of them into more than 262144 branches"):
+        run(known(mode="exact", strategies=["top_two"], budgets={"per_arm": [4]}))
     with pytest.raises(ValueError, match="of the 60 rows are left"):
         run(atoms(budgets={"per_arm": [61]}, sampling={"replacement": "never"}))
 

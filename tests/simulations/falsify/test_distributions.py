@@ -1,4 +1,4 @@
-"""The fast distributions of the search against `theory.exact`, the engine's enumeration and brute force."""
+"""The fast distributions of the search against `theory.exact` and brute force."""
 
 import itertools
 import math
@@ -7,9 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.engine import AtomPool, Budgets, Score, StrategySpec
-from exml_sim.engine.modes._exact import enumerate_cell
-from exml_sim.engine.study import Study
 from simulations.falsify._target import PoolInstance, PoolSpace
 from simulations.falsify.targets import _regrets as regrets
 from simulations.falsify.targets import _selection as distributions
@@ -36,34 +33,6 @@ def test_failures_are_those_of_the_exact_theory(pool):
         (fresh, slow_median(accumulate=False)(pool, pool.best)),
     ):
         assert math.exp(log_value) == pytest.approx(float(probability), rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("pool", pools(6, seed=1), ids=range(6))
-def test_failures_are_those_of_the_strategies_themselves(pool):
-    """The engine enumerates with its own strategies and certified scores: another code path altogether."""
-    atoms = AtomPool(
-        values=tuple(tuple(map(float, arm)) for arm in pool.features),
-        y=tuple(map(float, pool.labels)),
-        copies=pool.weights,
-    )
-    study = Study(
-        pools=(atoms,),
-        scores=(Score(score="ball", theta=float(pool.theta), ball=float(pool.radius)),),
-        strategies=(
-            StrategySpec("uniform_allocation", (("ties", "lowest"),)),
-            StrategySpec("median_elimination", (("accumulate", False), ("ties", "lowest"))),
-        ),
-        budgets=Budgets(absolute=(str(pool.budget),)),
-        mode="exact",
-    )
-    for cell, log_value in zip(
-        study.cells(),
-        (distributions.log_uniform_failure(pool, pool.best), distributions.log_median_failure(pool, pool.best)),
-        strict=True,
-    ):
-        selected = enumerate_cell(study, cell).selected
-        failed = sum(p for arm, p in enumerate(selected) if arm not in pool.best)
-        assert math.exp(log_value) == pytest.approx(failed, rel=1e-9, abs=1e-12)
 
 
 def test_far_tails_are_logarithms():

@@ -13,7 +13,6 @@ from exml_sim.engine.result import StudyResult
 from simulations.figures import allocation, facets, failure_rate, profiles, regret, style
 from simulations.panels import make_panels
 from tests.cli.test_main import call
-from tests.engine.studies import known
 
 POOLS = [
     {"kind": "parametric", "direction": "minimise", "means": [0.2, 0.5, gap], "label": f"third {gap}"}
@@ -45,16 +44,6 @@ def test_ranks_are_counted_and_their_intervals_come_from_the_trials() -> None:
     assert exact["lower"].tolist() == exact["upper"].tolist() == exact["ranks"].tolist()
 
 
-def test_few_trials_have_wide_intervals() -> None:
-    rates = np.tile([0.2, 0.25], (5, 1))
-    widths = [
-        np.ptp([summary["lower"][0], summary["upper"][0]])
-        for trials in (50, 20_000)
-        for summary in [profiles._summarise_ranks(rates, np.full(rates.shape, trials))]
-    ]
-    assert widths[0] > 2 * widths[1]
-
-
 def test_allocations_add_up_to_the_stored_means(store: Path) -> None:
     with StudyResult.open(store) as result:
         pictures = list(allocation.figures(result))
@@ -80,14 +69,6 @@ def test_pictures_of_several_pools_share_axes_and_keep_their_labels(store: Path)
     rates = facets.figure(panels, "x").axes[0]
     smallest = min(cell.failure_rate or cell.upper for panel in panels for cell in panel.cells)
     assert rates.get_ylim()[0] < smallest
-
-
-def test_two_strategies_with_the_papers_bounds_have_an_axes_each_and_others_one() -> None:
-    with run(known(trials=20), n_jobs=1, progress=False) as result:
-        panels = make_panels(result)
-    assert len(failure_rate.choose_figure(panels, "x").axes) == 1
-    with pytest.raises(ValueError, match="no results yet"):
-        failure_rate.choose_figure([], "x")
 
 
 @pytest.mark.parametrize("figure", ["failure_rate", "profiles"])
@@ -127,14 +108,6 @@ def test_style_files_and_bad_settings(capsys: pytest.CaptureFixture[str], tmp_pa
         assert code == 2
         assert message in error
         assert error.count("\n") == 1
-
-
-def test_one_strategy_has_no_rank() -> None:
-    with (
-        run(known(trials=20, strategies=["ocba"]), n_jobs=1, progress=False) as result,
-        pytest.raises(ValueError, match="at least two strategies"),
-    ):
-        list(profiles.figures(result))
 
 
 @pytest.mark.parametrize("figure", ["failure_rate", "regret", "profiles", "allocation"])

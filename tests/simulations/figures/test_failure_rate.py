@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style
 from simulations.panels import make_panels, name_bound
 from tests.engine.studies import known
-from theory.versions import VERSIONS
 
 
 @pytest.fixture(scope="module")
@@ -59,44 +60,11 @@ def test_a_panel_without_bounds(tmp_path) -> None:
     assert [file.suffix for file in style.save(picture, tmp_path / "known")] == [".png", ".svg"]
 
 
-def test_labels_lie_on_no_curve_and_launch_marks_apart(panels) -> None:
-    picture = failure_rate.figure(panels, "x")
-    picture.draw_without_rendering()
-    for ax in picture.axes:
-        names = {name_bound(name) for name in VERSIONS}
-        drawn = [line for line in ax.lines if line.get_label() in names and len(line.get_xdata())]
-        curves = [ax.transData.transform(np.column_stack(line.get_data())) for line in drawn]
-        assert len(curves) == 4
-        labels = [text for text in ax.texts if "vacuous below" in text.get_text()]
-        assert len(labels) == 4
-        for label in labels:
-            box = label.get_window_extent()
-            assert not any(box.contains(*place) for curve in curves for place in dense(curve))
-        marks = [line.get_window_extent() for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
-        heights = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
-        # The pool's bound has no condition: it speaks from the first row on.
-        assert len(marks) == 3
-        # The corrected and the paper's launch budgets are the same here.
-        assert marks[1].x0 == pytest.approx(marks[2].x0, abs=1.0)
-        size = 8 * picture.dpi / 72 / ax.get_window_extent().height
-        assert abs(heights[1] - heights[2]) >= size
-
-
-def dense(curve):
-    """Points of a curve less than a pixel apart."""
-    steps = np.arange(len(curve))
-    fine = np.linspace(0, len(curve) - 1, 4000)
-    return np.column_stack([np.interp(fine, steps, curve[:, i]) for i in (0, 1)])
-
-
 @pytest.mark.parametrize(
     ("low", "high", "wanted"),
     [
-        (30, 120, ["50", "100"]),
         (30, 300, ["50", "100", "200"]),
-        (7, 1200, None),
         (1000, 9000, ["1,000", "2,000", "5,000"]),
-        (0.5, 3, ["0.5", "1", "2"]),
         (100, 110, ["100", "102", "104", "106", "108", "110"]),
     ],
 )
@@ -106,30 +74,48 @@ def test_budgets_are_plain_numbers(low, high, wanted) -> None:
     style.plain_ticks(ax.xaxis, low, high)
     ax.figure.draw_without_rendering()
     shown = [label.get_text() for kind in ("major", "minor") for label in ax.get_xticklabels(which=kind)]
-    if wanted is None:
-        assert [text for text in shown if "10^{2}" in text]
-    elif (low, high) == (30, 120):
-        assert len(shown) >= 3
-        assert all(text.isdigit() for text in shown)
-    else:
-        assert shown == wanted
+    assert shown == wanted
 
 
-def test_the_same_picture_gives_the_same_file(panels, tmp_path) -> None:
-    files = []
-    for name in ("first", "second"):
-        picture = failure_rate.figure(panels, failure_rate.heading(panels, "x"))
-        files.append([file.read_bytes() for file in style.save(picture, tmp_path / name)])
-    assert files[0] == files[1]
-    assert "smallest gap" in failure_rate.heading(panels, "x")
-
-
-def test_nothing_to_draw() -> None:
+@pytest.mark.parametrize("draw", [failure_rate.figure, failure_rate.choose_figure])
+def test_nothing_to_draw(draw) -> None:
     with pytest.raises(ValueError, match="no results yet"):
-        failure_rate.figure([], "x")
+        draw([], "x")
 
 
 def test_several_pools_are_named(panels) -> None:
     other = replace(panels[0], pool="another pool")
     titles = [ax.get_title() for ax in failure_rate.figure([panels[0], other], "x").axes]
     assert "another pool" in titles[1]
+
+
+def nudged(picture: Figure) -> Figure:
+    """The same picture in a process whose layout comes out differently in the last bit."""
+    engine = picture.get_layout_engine()
+    assert engine is not None
+    place = engine.execute
+
+    def execute(fig: Figure) -> None:
+        place(fig)
+        for axes in fig.axes:
+            axes.set_position([np.nextafter(length, 1.0) for length in axes.get_position().bounds])
+
+    engine.execute = execute  # type: ignore[method-assign]
+    return picture
+
+
+def draw() -> Figure:
+    """Draw a picture with a layout to solve."""
+    with style.context():
+        picture = style.blank(6, 3)
+        for axes in picture.subplots(1, 3, width_ratios=(4, 3, 2)):
+            axes.plot([1, 2], [3, 5], "o-", label="a")
+            axes.set_title("a title")
+        picture.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
+    return picture
+
+
+def test_the_same_picture_gives_the_same_bytes_whatever_the_last_bit_of_its_layout(tmp_path: Path) -> None:
+    first = style.save(draw(), tmp_path / "first")
+    second = style.save(nudged(draw()), tmp_path / "second")
+    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]

@@ -57,7 +57,7 @@ def test_the_main_picture_shows_the_rate_found(result) -> None:
     uniform, median = make_panels(result)
     for panel, count in ((uniform, 1), (median, 0)):
         ax = style.blank().subplots()
-        failure_rate.draw(ax, panel)
+        failure_rate._draw_limit(ax, panel, 128, 256, 1e-4)
         curves = [line for line in ax.lines if "large-deviation" in str(line.get_label())]
         assert len(curves) == count
 

@@ -13,6 +13,7 @@ import pytest
 
 from exml_sim.engine import Store, StudyResult, run
 from simulations.panels import name_bound
+from simulations.report._comparison import make_comparison
 from simulations.report._page import make_page
 from simulations.report._render import TermMarker, embed, list_ticks, read_glossary, render, typeset_text, write_symbols
 from tests.engine.studies import known
@@ -26,9 +27,6 @@ def test_no_text_can_end_the_data(text) -> None:
     embedded = embed({text: [text]})
     assert not {"<", ">", "&", "\u2028"} & set(embedded)
     assert json.loads(embedded) == {text: [text]}
-
-
-def test_no_number_is_lost() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         embed(math.nan)
 
@@ -130,32 +128,13 @@ def test_the_chart_has_what_the_store_holds(page, store) -> None:
         assert sum(map(sum, strategy["rounds"])) == pytest.approx(sum(strategy["total"]))
 
 
-def test_bounds_fall_smoothly_in_the_chart(page) -> None:
-    """The curve of every bound falls, and no step of a curve exceeds a quarter of the axis."""
-    chart = page["groups"][0]["chart"]
-    height = -math.log10(chart["y"]["ends"][0])
-    curves = [series["points"] for series in chart["series"] if series["dash"]]
-    assert len(curves) == 2 * len(VERSIONS)
-    for points in curves:
-        logs = [math.log10(point[1]) for point in points]
-        assert all(-height / 4 < after - before <= 1e-12 for before, after in itertools.pairwise(logs))
-
-
-def test_a_study_does_not_import_the_claims(tmp_path) -> None:
-    """Run a small study with its report and list what was imported."""
-    study = tmp_path / "small.toml"
-    study.write_text(known(trials=5).to_toml(), encoding="utf-8")
-    code = (
-        "import sys\nfrom exml_sim.cli import main\n"
-        f"try:\n    main(['study', {str(study)!r}, '--out', {str(tmp_path / 'out')!r}, '--n-jobs', '1', '--quiet'])\n"
-        "finally:\n    print('imported', *sorted(name for name in sys.modules if name.startswith('theory')))"
+def test_a_study_does_not_import_the_claims() -> None:
+    modules = (
+        "exml_sim.cli.study, simulations.report._page, simulations.report._render, simulations.figures.failure_rate"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (tmp_path / "out" / "report.html").exists()
-    imported = done.stdout.splitlines()[-1].split()
-    assert imported[0] == "imported"
-    assert "theory.versions" in imported
-    assert [name for name in imported if name.startswith(("theory.claims", "theory.evidence"))] == []
+    done = subprocess.run([sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"], stdout=-1, text=True)
+    assert "theory.versions" in done.stdout.split()
+    assert not [name for name in done.stdout.split() if name.startswith(("theory.claims", "theory.evidence"))]
 
 
 def test_headline_and_findings(page) -> None:
@@ -217,8 +196,9 @@ def test_a_study_that_stops_by_the_verdict_says_it(bound, words) -> None:
     assert "No bound applies" not in found
 
 
-def test_a_store_without_results(tmp_path) -> None:
+@pytest.mark.parametrize("make", [make_page, lambda result: make_comparison([result])])
+def test_a_store_without_results(tmp_path, make) -> None:
     study = known()
     Store.create_or_open(tmp_path / "x.sqlite", study, study.cells()).close()
     with StudyResult.open(tmp_path / "x.sqlite") as result, pytest.raises(ValueError, match="no results yet"):
-        make_page(result)
+        make(result)

@@ -8,14 +8,12 @@ import pytest
 from exml_sim.datasets.realdisp import SENSORS, RealDisp
 from simulations.reproduction._sources import (
     ANGLES,
-    DIVISIONS,
     HIDDEN,
     MfeatSource,
     RealDispSource,
     SyntheticSource,
     observe_labels,
     read_source,
-    stream,
 )
 from simulations.reproduction.experiment import make_experiment
 
@@ -35,16 +33,6 @@ def test_mfeat_tasks():
     same_division, other_division = source.task(0, 8), source.task(0, 4)
     assert not np.array_equal(task.truth, same_division.truth)
     assert not np.array_equal(task.train["mor"], other_division.train["mor"])
-
-
-def test_divisions_repeat_every_five_configurations():
-    """Digits of configuration c and c + 5 are divided alike; the truth of all rows tells."""
-
-    def classes(number: int) -> list[int]:
-        return stream(0, 0, number % DIVISIONS).permutation(10).tolist()
-
-    assert classes(2) == classes(7)
-    assert len({tuple(classes(number)) for number in range(5)}) == 5
 
 
 def test_hidden_rows_are_labelled_by_a_coin():

@@ -1,11 +1,13 @@
-"""Statements about selections: entries that hold, planted ones that do not, and where they are shown."""
+"""Statements about selections and limits of the risk: entries that hold, and planted ones that do not."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from exml_sim.bandit import _evidence as evidence
@@ -13,7 +15,9 @@ from exml_sim.bandit import selection_report
 from simulations.verification import _coverage as coverage
 from simulations.verification import _report as report
 from simulations.verification._cells import DEPTHS
+from simulations.verification._coverage import run_trials
 from simulations.verification.run import verify
+from theory.verdicts import critical_count
 
 QUICK = replace(DEPTHS["quick"], least=300, most=300)
 
@@ -34,7 +38,7 @@ def test_planted_bets_that_do_not_pay_for_the_mean_are_refuted(monkeypatch: pyte
     """Differences that are too large by 0.9, as on rows that the models have seen: the trials notice."""
     honest = coverage.later_wealth
     monkeypatch.setattr(coverage, "later_wealth", lambda line, edge: honest(line + 0.9, edge))
-    found = [one for one in coverage.collect_evidence(QUICK, _bench()) if one.claim == "C5"]
+    found = [one for one in coverage.collect_evidence(QUICK, SimpleNamespace(seed=0, notify=str)) if one.claim == "C5"]
     assert [one.verdict.outcome for one in found] == ["refuted"]
 
 
@@ -50,12 +54,34 @@ def test_planted_a_bar_of_one_half_excludes_the_best_too_often(monkeypatch: pyte
     assert selection_report.LARGEST_LOSS == 2.0
 
 
-class _Bench:
-    seed = 0
+@pytest.mark.parametrize("strategy", ["uniform", "median"])
+def test_rows_are_accepted_and_risks_are_below_their_limits(strategy: str) -> None:
+    trials = list(run_trials(strategy, 0.3, 4.0, 60, range(4)))
+    assert all(0.3 < trial.accepted < 0.9 for trial in trials)
+    assert all(trial.risk < 0.25 for trial in trials)
+    failures = sum(trial.tested_risk > trial.limit for trial in trials)
+    failures += sum(trial.mean_risk > trial.mean_limit for trial in trials)
+    # Of 8 statements at delta = 0.05, false alarm below 1e-6 by a union over strategies.
+    assert failures < critical_count(8, 0.05, 5e-7)
 
-    def notify(self, words: str) -> None:
-        pass
+
+def test_trials_do_not_depend_on_their_range() -> None:
+    (second,) = run_trials("uniform", 0.3, 4.0, 40, range(1, 2))
+    assert list(run_trials("uniform", 0.3, 4.0, 40, range(2)))[1] == second
 
 
-def _bench() -> _Bench:
-    return _Bench()
+def test_counts_on_seen_rows_are_caught(monkeypatch) -> None:
+    """Planted error: the model is fitted to the rows that test it, with a ball so large that it fits all of them."""
+    fit = coverage.fitted
+
+    def fitted(spec, score, arm, points, y, counts=None):
+        whole = points.base if points.base is not None else points
+        labels = y.base if y.base is not None else y
+        return fit(spec, score, arm, whole, labels, counts)
+
+    honest = next(iter(run_trials("uniform", 0.3, 400.0, 120, range(1), delta=0.5)))
+    monkeypatch.setattr(coverage, "fitted", fitted)
+    planted = next(iter(run_trials("uniform", 0.3, 400.0, 120, range(1), delta=0.5)))
+    assert honest.tested_risk <= honest.limit
+    assert planted.tested_risk > planted.limit
+    assert np.isfinite(planted.limit)

@@ -17,7 +17,6 @@ from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import Guarantee
 from simulations.verification.run import (
     Result,
-    Verification,
     verify,
 )
 from theory.claims import Reading, get
@@ -32,10 +31,6 @@ FEW = ("a5-count-1", "lemma-3", "lemma-4")
 
 def results(ids, depth=SMALL, **options):
     return verify(ids, depth, n_jobs=1, **options)
-
-
-def cells_of(result, found):
-    return report._claim(result, found.registry.titles)["cells"]
 
 
 def recorded(claim):
@@ -59,13 +54,6 @@ def test_claims_about_trials_are_decided(monkeypatch):
 
 def _fine(cell):
     return cell.verdict.outcome != "refuted"
-
-
-def test_an_undecided_cell_makes_its_claim_undecided():
-    found = results(("lemma-3",), dataclasses.replace(SMALL, most=20))
-    assert found.decided_share == 0.0
-    assert "lemma-3" in report.conclude(found)
-    assert results(("lemma-3",)).decided_share == 1.0
 
 
 def test_claims_come_in_the_order_of_the_paper():
@@ -160,10 +148,6 @@ def test_paired_trials_say_who_fails_alone():
         assert one.verdict.trials == one.extra["uniform_alone"] + one.extra["median_alone"]
 
 
-def test_verification_without_trials_has_nothing_to_decide():
-    assert Verification(SMALL, 0, ()).decided_share == 1.0
-
-
 # --- evidence that does not speak is not a success -----------------------------------------------------------------
 
 
@@ -186,17 +170,3 @@ def test_theorems_that_trials_did_not_decide_say_so():
     vacuous = tuple(dataclasses.replace(cell, verdict=judge(0, 9, 2.0)) for cell in found.results[0].evidence)
     nothing = dataclasses.replace(found.results[0], evidence=vacuous)
     assert "no guarantee in any cell of trials" in report.summarise_evidence(nothing)
-
-
-def test_an_undecided_claim_has_no_slack_and_one_that_is_decided_has():
-    short = results(("lemma-3",), dataclasses.replace(SMALL, most=20)).results[0]
-    assert report.summarise_verdict(short) == "holds on 20 instances, not decided by trials"
-    assert report.compute_least_slack(short) is None
-    long = results(("lemma-3",)).results[0]
-    assert report.summarise_verdict(long) == "holds"
-    assert report.compute_least_slack(long) is not None
-
-
-def test_seconds_are_named():
-    document = report.to_json(Verification(SMALL, 0, ()), "", {"claims": 1.234, "total": 2.0})
-    assert document["seconds"] == {"claims": 1.2, "total": 2.0}

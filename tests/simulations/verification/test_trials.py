@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from simulations._cache import Cache
-from simulations._pool_bounds import atom_pool, ball_score
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import (
@@ -15,17 +14,19 @@ from simulations.verification._cells import (
     DEPTHS,
     FACTOR,
     PLANS,
+    CellEvidence,
     ClaimCell,
     ClaimPlan,
+    count_distinct,
     count_needed_trials,
     list_tested_claims,
     make_cells,
 )
-from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
-from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
+from simulations.verification._claim_trials import RunContext, open_context, run_claim
+from simulations.verification._guarantees import READINGS, Case, Guarantee, get_pool
 from theory.claims import all_claims, get
-from theory.claims._instances import POOLS, failure_uniform
-from theory.verdicts import judge
+from theory.claims._instances import failure_uniform
+from theory.verdicts import judge, vacuous
 
 QUICK = DEPTHS["quick"]
 
@@ -45,29 +46,10 @@ def test_every_experiment_of_the_registry_is_tested():
     assert all(get(claim) for claim in list_tested_claims())
 
 
-def test_a_pool_begins_with_a_best_arm():
-    with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
-        get_pool("best-last")
-
-
-@pytest.mark.parametrize("name", sorted(POOLS.keys() - {"best-last"}))
-def test_pools_have_the_gaps_of_their_pools(name):
-    place = get_pool(name)
-    pool = make_pool(place)
-    assert pool.gaps.tolist() == pytest.approx([float(gap) for gap in place.pool.gaps()], abs=1e-12)
-    assert len(pool.best_arms()) == place.best_count
-
-
-def make_pool(place):
-    from exml_sim.engine import Sampling, build_pool
-
-    return build_pool(atom_pool(place.pool, place.name), ball_score(place.pool), Sampling())
-
-
 def test_cells_are_where_the_guarantee_is_as_wanted():
     cells = make_cells(plan_of("lemma-1-i"), QUICK)
     for cell in cells:
-        below = failure_probability(cell.reading, get_pool(cell.pool), cell.strategy, cell.budget - 1)
+        below = Case(cell.reading, get_pool(cell.pool), cell.strategy, cell.budget - 1, 0.5).failure_probability
         assert cell.bound <= max(QUICK.targets)
         assert any(not below <= target and cell.bound <= target for target in QUICK.targets)
     assert {cell.reading for cell in cells} == set(READINGS)
@@ -137,7 +119,7 @@ def test_planted_errors_are_refuted(context, claim, statistic, guarantee):
 
 
 def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
-    plan = dataclasses.replace(plan_of("lemma-1-i"), search="given", budgets=(8,), readings=("paper",))
+    plan = dataclasses.replace(plan_of("lemma-1-i"), budgets=(8,), readings=("paper",))
     cells = make_cells(plan, QUICK)
     found = run_claim(cells, QUICK, context)
     assert {one.verdict.outcome for one in found} == {"vacuous"}
@@ -146,7 +128,7 @@ def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
 
 def test_counts_do_not_depend_on_workers_or_blocks(context, monkeypatch):
     plan = ClaimPlan("lemma-1-ii", ("star-3",), ("uniform",), "selection regret", lambda case: Guarantee(0.5, 0.1))
-    plan = dataclasses.replace(plan, search="given", budgets=(24,), readings=("tighter",))
+    plan = dataclasses.replace(plan, budgets=(24,), readings=("tighter",))
     cells = make_cells(plan, QUICK)
     plain = [one.verdict.failures for one in run_claim(cells, QUICK, context)]
     monkeypatch.setattr(trials, "CHUNK", 170)
@@ -162,17 +144,48 @@ def test_recorded_blocks_are_not_run_again(context, monkeypatch):
     assert run_claim(cells, QUICK, context) == first
 
 
-def test_a_study_has_the_budgets_of_its_cells():
-    cells = [cell for cell in make_cells(plan_of("lemma-1-i"), QUICK) if cell.pool == "star-3"]
-    study = make_study(cells, 10, 5)
-    assert {int(study_cell.budget) for study_cell in study.cells()} == {cell.budget for cell in cells}
-    assert study.seed == 5
-
-
 def test_bad_plans_and_pools_are_refused():
-    with pytest.raises(ValueError, match="own budgets"):
-        ClaimPlan("lemma-4", ("opposed",), ("uniform",), "missed", guarantees.pairwise, search="given")
     with pytest.raises(ValueError, match="there is no pool"):
         get_pool("moon")
     with pytest.raises(ValueError, match="not a best arm"):
         get_pool("star-3#1,0")
+    with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
+        get_pool("best-last")
+
+
+# --- evidence is counted once, however many claims use it ------------------------------------------------------------
+
+
+def cell(failures=0, trials=2000, bound=0.3, **changes):
+    common = {"claim": "lemma-3", "reading": "corrected", "pool": "opposed", "strategy": "uniform", "budget": 40}
+    verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alpha=1e-7, factor=2.0)
+    return CellEvidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
+
+
+def test_the_same_question_of_the_same_trials_counts_once():
+    cells = [cell(), cell(claim="term-d", reading="paper"), cell(limit=0.1), cell(bound=0.2), cell(budget=48)]
+    once = count_distinct(cells)
+    assert (once.cells, once.informative, once.decided) == (4, 4, 4)
+    # Three questions are about the trials of budget 40, one about those of budget 48.
+    assert once.trials == 4_000
+
+
+def test_promises_that_differ_by_rounding_are_one_question():
+    assert count_distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-14))]).cells == 1
+    assert count_distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-6))]).cells == 2
+
+
+def test_of_shared_trials_the_larger_number_counts_and_pairs_are_runs_of_two_strategies():
+    assert count_distinct([cell(trials=1500), cell(trials=2000, bound=0.2)]).trials == 2_000
+    pair = cell(method="paired", strategy="uniform against median-accumulated", extra={"trials": 700})
+    assert count_distinct([pair]).trials == 1_400
+    assert count_distinct([pair, cell(trials=2000)]).trials == 2_700
+
+
+def test_vacuous_and_undecided_cells_do_not_count_as_decided():
+    empty = cell(bound=1.5, verdict=vacuous("Says nothing.", bound=1.5))
+    short = cell(trials=3)
+    count = count_distinct([empty, short, cell(bound=0.2)])
+    assert (count.cells, count.informative, count.decided) == (3, 2, 1)
+    assert count.share == 0.5
+    assert count_distinct([]).share == 1.0

@@ -11,7 +11,7 @@ import pytest
 
 import theory
 from theory import corrected, paper
-from theory.claims import _rounds as rounds
+from theory.claims import _instances as rounds
 from theory.claims import get, theorem_1
 from theory.claims.document import run
 

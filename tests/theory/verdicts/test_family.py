@@ -111,17 +111,3 @@ def test_vacuous_cells_cost_nothing_and_an_empty_family_is_fine():
     alone = judge_family([(0, 5000, 0.01)])[0]
     assert judge_family([(0, 5000, 0.01), (3, 5, 2.0), (3, 5, math.nan)])[0] == alone
     assert judge_family([]) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "words"),
-    [
-        ([(6, 5, 0.1)], {}, "failures must lie in"),
-        ([(1, 5, -0.1)], {}, "bound must not be negative"),
-        ([(1, 5, 0.1)], {"alpha": 2}, "alpha must lie in"),
-        ([(1, 5, 0.1)], {"factor": 0.5}, "factor must be above 1"),
-    ],
-)
-def test_bad_input(arguments, options, words):
-    with pytest.raises(ValueError, match=words):
-        judge_family(arguments, **options)

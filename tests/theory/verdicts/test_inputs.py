@@ -31,10 +31,6 @@ def test_narrow_integers_are_judged_like_python_integers(kind):
     assert critical_count(kind.dtype.type(trials), 0.1, 1e-6) == critical_count(trials, 0.1, 1e-6)
 
 
-def test_no_failure_in_as_many_trials_as_an_integer_holds_refutes_nothing():
-    assert judge(np.int16(0), np.int16(32767), 0.1).outcome == "consistent"
-
-
 @pytest.mark.parametrize("count", [2.5, 2.0, True, np.True_, "2", None, Fraction(2), np.array([1, 2])], ids=repr)
 def test_what_is_no_whole_number_is_no_count(count):
     for counts in ((count, 10), (0, count)):
@@ -80,21 +76,17 @@ def test_different_numbers_look_different():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
+    ("verdict", "start", "words"),
     [
-        (judge(0, 100_000, 0.1), ("No failure in 100000 trials", "agrees with")),
-        (judge(1, 100_000, 0.1), ("1 failure in 100000 trials", "agrees with")),
-        (judge(2, 100_000, 0.1), ("2 failures in 100000 trials", ") agree with")),
-        (judge(1, 1, 1e-9), ("1 failure in 1 trial refutes",)),
-        (judge(100, 100, 1e-9), ("100 failures in 100 trials refute the",)),
-        (judge(1, 100, 0.1), ("1 failure in 100 trials", "does not decide")),
-        (judge(2, 100, 0.1), ("2 failures in 100 trials", "do not decide")),
+        (judge(0, 100_000, 0.1), "No failure in 100000 trials", "agreed with"),
+        (judge(1, 1, 1e-9), "1 failure in 1 trial refuted the bound", "probability at most"),
+        (judge(2, 100, 0.1), "2 failures in 100 trials", "did not decide"),
     ],
     ids=lambda value: None,
 )
-def test_sentences_count_in_english(verdict, words):
-    for part in words:
-        assert part in verdict.sentence
+def test_sentences_count_in_english(verdict, start, words):
+    assert verdict.sentence.startswith(start)
+    assert words in verdict.sentence
 
 
 def test_a_bound_of_zero_names_the_rate_that_would_have_been_seen():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import partial
 
 import pytest
 from scipy import special
 
-from theory.verdicts import log_evidence_below, upper_limit
+from theory.verdicts import log_evidence_below
 
 BOUNDS = (0.01, 0.05, 0.3, 0.5, 0.9)
 
@@ -65,20 +64,6 @@ def test_large_counts_agree_with_the_sum_of_logarithms() -> None:
     rate = failures / trials
     best = failures * math.log(rate / bound) + (trials - failures) * math.log((1 - rate) / (1 - bound))
     assert best - 6.0 < log_evidence_below(failures, trials, bound) < best
-
-
-@pytest.mark.parametrize(("failures", "trials"), [(0, 10), (0, 10_000), (3, 100), (500, 10_000), (99, 100), (10, 10)])
-def test_the_limit_is_where_the_evidence_reaches_the_level(failures: int, trials: int) -> None:
-    limit = upper_limit(failures, trials, 1e-3)
-    assert failures / trials < limit <= 1.0 or failures == trials
-    if limit < 1.0:
-        assert log_evidence_below(failures, trials, limit) >= math.log(1000)
-        assert log_evidence_below(failures, trials, limit * (1 - 1e-6)) < math.log(1000) + 1e-3
-        # Above the limit the evidence only rises.
-        grid = [limit + (1 - limit) * part / 50 for part in range(50)]
-        values = [log_evidence_below(failures, trials, bound) for bound in grid]
-        assert all(left <= right + 1e-9 for left, right in itertools.pairwise(values))
-    assert upper_limit(failures, trials, 1e-6) >= limit
 
 
 @pytest.mark.parametrize("bound", [0.0, 1.0, -1.0, math.nan])
