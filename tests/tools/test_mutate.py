@@ -112,7 +112,7 @@ RUN = """
 import os, sys
 from pathlib import Path
 from tools import _mutation_tests as run
-run.LOOP_SECONDS = 0.5
+run.LOOP_SECONDS = 1.5
 root, source = Path.cwd(), Path("shop.py").read_text()
 tests = run.record_tests(root, ["shop.py"], ["test_shop.py"])
 for place, (function, change) in enumerate({
