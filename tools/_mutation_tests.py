@@ -214,7 +214,10 @@ class _Runner:
         self.failed = item.nodeid
         limit = LOOP_FACTOR * self.chosen[item.nodeid] + LOOP_SECONDS + self.extra_seconds
         signal.setitimer(signal.ITIMER_PROF, limit)
-        return (yield)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 class _ChangedLoader(importlib.abc.InspectLoader):
