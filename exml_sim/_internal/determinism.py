@@ -41,11 +41,8 @@ FORBIDDEN: Mapping[Callable[..., Any], str] = {
     **({os.getrandom: "os.getrandom"} if hasattr(os, "getrandom") else {}),
 }
 _SEED_CODE = random.Random.seed.__code__
-#: Packages whose own use of clocks and entropy does not change results: progress times, compilation, file names. Python
-#: can collect garbage anywhere, and hypothesis measures how long that takes.
-_TRUSTED = frozenset(
-    {"exml_sim", "simulations", "theory", "numba", "llvmlite", "importlib", "logging", "threading", "hypothesis"}
-)
+#: Packages whose own use of clocks and entropy does not change results: progress times, compilation, file names.
+_TRUSTED = frozenset({"exml_sim", "simulations", "theory", "numba", "llvmlite", "importlib", "logging", "threading"})
 #: The global generators.
 _PYTHON: Any = vars(random)["_inst"]
 _NUMPY: Any = vars(np.random.mtrand)["_rand"]
