@@ -273,10 +273,19 @@ def test_a_query_needs_a_statement_and_can_be_interrupted(store: Path) -> None:
     assert "the query is empty" in refuse("query", str(store), " ")
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     program = f"""
-import _thread, threading
+import _thread, sys, threading, time
 from exml_sim.cli import main
-import pandas
-threading.Timer(2.0, _thread.interrupt_main).start()
+
+def interrupt():
+    \"\"\"Wait until the main thread has been in the query itself for ten looks.\"\"\"
+    looks = 0
+    while looks < 10:
+        time.sleep(0.05)
+        frame = sys._current_frames()[threading.main_thread().ident]
+        looks = looks + 1 if frame.f_code.co_filename.endswith("query.py") else 0
+    _thread.interrupt_main()
+
+threading.Thread(target=interrupt, daemon=True).start()
 main(["query", {str(store)!r}, {endless!r}])
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
