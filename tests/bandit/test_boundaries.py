@@ -131,6 +131,13 @@ def test_a_ledger_with_history_refuses_a_payment_without_purchases() -> None:
     assert (ledger.spent, ledger.rounds) == (0, 0)
 
 
+def test_one_negative_number_of_pulls_is_enough_to_refuse_a_purchase() -> None:
+    ledger = Ledger(10, [1, 1])
+    with pytest.raises(ValueError, match="pulls must be whole numbers, none negative"):
+        ledger.buy([[3, -1]])
+    assert ledger.spent == 0
+
+
 def test_no_money_is_a_budget_and_one_trial_a_ledger() -> None:
     ledger = Ledger(0, [1, 2])
     ledger.buy([0, 0])

@@ -293,6 +293,17 @@ def test_pulls_of_top_two_are_shared_with_the_leader() -> None:
     assert pulls.tolist() == [55, 55, 10]
 
 
+def test_the_resolution_of_a_challenger_is_that_of_scores_over_its_spread() -> None:
+    """With 4 pulls each the spread is sqrt(1/2): costs 0.3 and 0.2 differ by less than 0.1 / spread."""
+    values = np.array([[0.0, 0.3, 0.2]]) * np.sqrt(0.5)
+    scores = Scores(values, values, values, 0.1, np.ones((1, 3)))
+    pair, costs, spread = top_two._find_pair(scores, np.full((1, 3), 4), np.array([True]))
+    assert pair.tolist() == [[0, 1]]
+    np.testing.assert_allclose(spread, np.sqrt(0.5))
+    np.testing.assert_allclose(costs, [[np.inf, 0.3, 0.2]])
+    assert top_two._find_pair(scores, np.full((1, 3), 4), np.array([False]))[0].tolist() == [[0, 2]]
+
+
 def test_shares_of_ocba() -> None:
     """Minus the wanted share over the pulls, for gaps so large and so small that every term counts."""
     values = np.array([[0.0, 10.0, 40.0], [30.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
@@ -309,17 +320,19 @@ def test_shares_of_ocba() -> None:
 @pytest.mark.parametrize("total", [2.0, 3.5, 50.0])
 def test_limits_of_ugap(total: float) -> None:
     """Limits and indices of the docstring, also where the pulls are hardly more than the arms."""
-    for values in ([0.5, 0.0, 3.0], [1.0, 1.0, 4.0], [0.0, 20.0, 40.0]):
+    for values in ([0.5, 0.0, 3.0], [1.0, 1.0, 4.0], [0.0, 20.0, 40.0], [0.5, 2.0]):
         for e in (0.01, 2.0):
-            v, pulls = np.array([values]), np.array([[1, 4, 2]])
+            v, pulls, n_arms = np.array([values]), np.array([[1, 4, 2][: len(values)]]), len(values)
             lower, index = np.empty_like(v), np.empty_like(v)
             ugap._find_limits(v, pulls, total, e, lower, index)
             ordered = sorted(values)
             gaps = [value - ordered[0] if value > ordered[0] else ordered[1] - ordered[0] for value in values]
             hardness = sum(1 / max((gap + e) / 2, e) ** 2 for gap in gaps)
-            widths = np.sqrt(max(total - 3, 1.0) / 4 / hardness / pulls)
+            widths = np.sqrt(max(total - n_arms, 1.0) / 4 / hardness / pulls)
             np.testing.assert_allclose(lower, v - widths, rtol=1e-12)
-            expected = [v[0, k] + widths[0, k] - min(lower[0, i] for i in range(3) if i != k) for k in range(3)]
+            expected = [
+                v[0, k] + widths[0, k] - min(lower[0, i] for i in range(n_arms) if i != k) for k in range(n_arms)
+            ]
             np.testing.assert_allclose(index[0], expected, rtol=1e-12)
     alone = np.empty((1, 1)), np.empty((1, 1))
     ugap._find_limits(np.array([[0.5]]), np.array([[4]]), 5.0, 0.1, *alone)

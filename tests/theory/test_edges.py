@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from theory import AssumptionError, budgets, corrected, exact, formulas, paper, tighter
-from theory._bound import BoundArguments
+from theory._bound import POPULATION_EXHAUSTED, BoundArguments
 from theory._tails import Tails, _least_entropy, tails_on
 from theory.exact import compositions, failure, make_pool, median_selection, sample_distribution, uniform_selection
 
@@ -257,7 +257,7 @@ def test_margins_and_pairs() -> None:
 def test_the_best_arm_is_high_by_range_or_by_entropy() -> None:
     tails = make_tails("same")
     # Range 2, 1 - inf l = 1: with gap 3/4 the mean lies in the lowest eighth of the range.
-    for shift, gap in ((0.25, 0.75), (0.5, 0.25), (1.5, 0.75), (3.0, 0.5), (0.0, 0.5), (0.25, 1.5)):
+    for shift, gap in ((0.25, 0.75), (0.5, 0.25), (1.5, 0.75), (3.0, 0.5), (0.0, 0.5), (0.25, 1.5), (3.0, 1.5)):
         epsilon, ceiling = min(shift / 2, 1.0), min(max((1 - gap) / 2, 0.0), 1.0)
         places = np.linspace(0, ceiling, 4001)[1:]
         q = np.minimum(places + epsilon, 1.0)
@@ -386,6 +386,15 @@ def test_the_limit_is_part_of_the_search() -> None:
     assert budgets.required_budget(tighter.delta_fail_uniform, 0.05, **point, limit=answer) == answer
     with pytest.raises(ValueError, match=f"no budget up to {answer - 1} brings"):
         budgets.required_budget(tighter.delta_fail_uniform, 0.05, **point, limit=answer - 1)
+    # Draws without replacement end with the population: the last budget that does not exhaust it is still allowed.
+    for last in (1, 2, 37):
+
+        def exhausted(budget: Any, population: int, strict: bool = True, last: int = last) -> Any:
+            if strict and budget > last:
+                raise AssumptionError(POPULATION_EXHAUSTED, 1.0)
+            return np.where(np.asarray(budget) < last, 1.0, 0.01)
+
+        assert budgets.required_budget(exhausted, 0.05, population=9) == last
     # A target of at most 1 keeps its meaning: the bound itself, not its logarithm.
     assert budgets.required_budget(tighter.delta_fail_uniform, 1.0, **point) <= answer
 
