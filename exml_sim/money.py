@@ -122,6 +122,8 @@ def exact_cost(amount: Money, what: str = "cost") -> Fraction:
 
 def show(amount: Fraction) -> str:
     """Print an exact amount: as a decimal when it ends within nine places, otherwise as a fraction."""
+    if not isinstance(amount, int | Fraction):
+        raise ValueError(f"an exact amount must be a whole number or a fraction, got {type(amount).__name__}")
     scaled = amount * 10**9
     if scaled.denominator != 1:
         return f"{amount.numerator}/{amount.denominator}"

@@ -42,6 +42,8 @@ def test_refuses_costs_that_are_not_positive(bad):
 
 
 def test_shows_decimals_and_fractions():
+    with pytest.raises(ValueError, match="a whole number or a fraction, got list"):
+        show([1, -1])
     shown = {"19/20": "0.95", "3": "3", "1/3": "1/3", "100": "100", "-1/4": "-0.25", "0": "0"}
     assert {text: show(Fraction(text)) for text in shown} == shown
 

@@ -226,11 +226,11 @@ CLASSICAL: dict[str, ClassicalBound] = {
         ),
         ClassicalBound(
             "karnin",
-            "Karnin et al. (2013)",
+            "Lattimore, Szepesvari (2020)",
             "halving",
             _bound_halving,
-            "Karnin, Koren and Somekh (ICML 2013), Theorem 4.1; constants of Lattimore and Szepesvari (2020), "
-            "Theorem 33.10, with ceil(log2 K) rounds",
+            "Lattimore and Szepesvari (2020), Theorem 33.10, with ceil(log2 K) rounds; twice the exponent of Karnin, "
+            "Koren and Somekh (ICML 2013), Theorem 4.1",
         ),
         ClassicalBound(
             "halving_sum",

@@ -119,7 +119,7 @@ def affine_block(gram, order, positive, counts, radius, start, stop, risk, slack
             if c[i] == 0.0:
                 continue
             row = gram[i]
-            spread += c[i] * np.sqrt(row[i])
+            spread += c[i] * np.sqrt(max(row[i], 0.0))
             if i < positive:
                 plus += c[i] * (2.0 * dot(row, c, i) + c[i] * row[i])
             else:

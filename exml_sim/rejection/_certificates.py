@@ -4,6 +4,9 @@ A dual feasible (alpha, beta) gives a lower bound, the model it stands for an up
 bound on the rounding of its own evaluation, so that ``lower_bound <= optimum <= objective`` holds as it stands and not
 only up to rounding. For the penalised form a priori bounds of the plain sums are tight enough; over the ball, where a
 slack constraint asks for functions that almost vanish, products are evaluated in twice the working precision.
+
+The lower bound needs a matrix that is positive semidefinite as it is given. The rounding of its entries is not counted:
+X @ X.T in floats can have eigenvalues of about -1e-15, and with a ball of 1e6 such a lower bound was 4e-9 too large.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[FloatArray,
 
 
 def check_gram(gram: ArrayLike) -> FloatArray:
-    """Check for a symmetric positive semidefinite matrix of finite numbers; make it contiguous.
+    """Check for a symmetric positive semidefinite matrix of finite numbers; make it contiguous and exactly symmetric.
 
     The test by factorisation costs as much as a solve, so a matrix that passed it is remembered by a 64-bit digest of
     its contents: a thousand solves on one Gram matrix pay for it once.
@@ -147,7 +147,7 @@ def check_gram(gram: ArrayLike) -> FloatArray:
         raise ValueError("the Gram matrix must be finite; it contains NaN or infinite values")
     key = (len(matrix), int(fingerprint))
     if key in _known_psd:
-        return matrix
+        return _symmetrise(matrix) if _known_psd[key] else matrix
     skew = asymmetry(matrix)
     if skew > 1e-8 * max(float(np.max(np.abs(matrix))), 1e-300):
         raise ValueError(f"the Gram matrix must be symmetric; entries differ by up to {skew:.3g}")
@@ -155,13 +155,19 @@ def check_gram(gram: ArrayLike) -> FloatArray:
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         raise ValueError(f"the Gram matrix must be positive semidefinite; its smallest eigenvalue is {lowest:.3g}")
     with _memory:
-        _known_psd[key] = None
+        _known_psd[key] = skew > 0.0
         if len(_known_psd) > 256:
             _known_psd.popitem(last=False)
-    return matrix
+    return _symmetrise(matrix) if skew > 0.0 else matrix
 
 
-_known_psd: OrderedDict[tuple[int, int], None] = OrderedDict()
+def _symmetrise(matrix: FloatArray) -> FloatArray:
+    """Return the mean of a matrix and its transpose: both certificates must be about the same matrix."""
+    return np.ascontiguousarray(0.5 * matrix + 0.5 * matrix.T)
+
+
+#: Matrices that passed, by size and digest: are they asymmetric by rounding?
+_known_psd: OrderedDict[tuple[int, int], bool] = OrderedDict()
 _memory = Lock()
 
 

@@ -281,7 +281,7 @@ def is_affine(problem: Problem) -> bool:
 
 
 def _affine(kappa_squared: Any, theta: float, radius: float) -> Any:
-    return np.sqrt(kappa_squared) * radius <= 1.0 - 2.0 * theta
+    return np.sqrt(np.maximum(kappa_squared, 0.0)) * radius <= 1.0 - 2.0 * theta
 
 
 def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from scipy import special
-
 from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
@@ -27,7 +25,7 @@ from simulations.panels import (
     needed_in_simulation,
 )
 from theory.classical import CLASSICAL
-from theory.verdicts import Verdict, judge_exact, judge_family
+from theory.verdicts import Verdict, clopper_pearson, judge_exact, judge_family
 from theory.versions import VERSIONS
 
 QUESTION = f"How much budget does a strategy need to miss the best arm in at most {TARGET:.0%} of all trials?"
@@ -82,7 +80,7 @@ def find_power(panels: Sequence[Panel]) -> list[Power]:
     best: dict[str, Power] = {}
     for panel, cell, name in pairs:
         bound = panel.bound_at(name, cell)
-        low = float(special.betaincinv(cell.failures, cell.trials - cell.failures + 1, ALPHA / len(pairs)))
+        low = clopper_pearson(cell.failures, cell.trials, ALPHA / len(pairs))[0]
         if bound < 1.0 and (name not in best or bound / low < best[name].factor):
             best[name] = Power(name, bound / low, panel.title, float(Fraction(cell.budget)))
     return list(best.values())

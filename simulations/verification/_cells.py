@@ -340,7 +340,7 @@ def _smallest_budget(plan: ClaimPlan, case: Case, target: float, factor: float) 
     The first round has at least so many rows per arm that a limit on a regret or deviation is not trivially large.
     """
     rows, K = MIN_ROWS if plan.search == "level" else 1, case.pool.K
-    least = rows * K * (1 if case.strategy == "uniform" else math.ceil(math.log2(K)))
+    least = rows * K * (1 if case.strategy == "uniform" else (K - 1).bit_length())
 
     def guaranteed(B: int, *, strict: bool = False) -> float:
         guarantee = plan.guarantee(replace(case, budget=int(B), delta=target)) if least <= B else None

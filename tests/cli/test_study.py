@@ -181,11 +181,12 @@ def test_the_answer_is_short_and_comes_first(finished):
     assert len(lines) <= 25
 
 
-def test_a_study_loads_neither_claims_nor_proofs(tmp_path):
+def test_a_study_loads_neither_claims_nor_evidence(tmp_path):
     program = (
         "import sys; from exml_sim.cli import cli, study; study.QUICK = 2\n"
         "cli.main(sys.argv[1:], standalone_mode=False)\n"
-        "print([name for name in sys.modules if name.startswith(('theory.claims', 'theory.proofs'))], file=sys.stderr)"
+        "parts = ('theory.claims', 'theory.evidence')\n"
+        "print([name for name in sys.modules if name.startswith(parts)], file=sys.stderr)"
     )
     file = tmp_path / "mine.toml"
     file.write_text(known(trials=5).to_toml(), encoding="utf-8")

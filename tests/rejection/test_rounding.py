@@ -208,3 +208,19 @@ def test_bounds_of_two_solvers_are_in_order_where_the_matrix_is_positive_up_to_r
         assert result.lower_bound <= result.objective
         assert result.gap >= 0.0
         assert many.lower_bound[0] <= many.objective[0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_diagonal_entry_below_zero_by_rounding_gives_finite_bounds() -> None:
+    scores = solve_batch(np.diag([1.0, -1e-12]), [1, -1], 0.1, [[1, 1], [0, 1]], ball=0.5)
+    assert np.isfinite([scores.lower_bound, scores.objective]).all()
+    assert (scores.lower_bound <= scores.objective).all()
+
+
+def test_both_solvers_certify_the_same_matrix_where_the_given_one_is_symmetric_up_to_rounding() -> None:
+    """Before, the score of the batch was 1.3e-10 below the lower bound of the single problem."""
+    gram = [[1.0, 0.5 + 4e-9], [0.5 - 4e-9, 1.0]]
+    for _ in range(2):  # the second time the matrix is a known one
+        single, batch = solve(gram, [1, -1], 0.1, ball=0.3), solve_batch(gram, [1, -1], 0.1, [[1, 1]], ball=0.3)
+        assert batch.objective[0] >= single.lower_bound
+        assert single.objective >= batch.lower_bound[0]

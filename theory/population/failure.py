@@ -161,7 +161,7 @@ def required_budget(
     if strategy not in ("uniform", "median"):
         raise ValueError(f"strategy must be 'uniform' or 'median', got {strategy!r}")
     K = pool.n_arms
-    rounds = 1 if strategy == "uniform" else max(1, math.ceil(math.log2(K)))
+    rounds = 1 if strategy == "uniform" else max(1, (K - 1).bit_length())
 
     def fits(n: int) -> bool:
         if strategy == "uniform":

@@ -1,4 +1,4 @@
-/* The interactive chart, drawn from the data that simulations/report/_chart.py draws as static SVG. Names are written by
+/* The interactive chart, drawn from the data that simulations/report/_render.py draws as static SVG. Names are written by
    textContent only. */
 "use strict";
 globalThis.exml = globalThis.exml || {};
