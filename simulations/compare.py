@@ -10,7 +10,7 @@ import numpy as np
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim._internal.progress import Progress
-from exml_sim._internal.validation import check_count
+from exml_sim._internal.validation import check_count, counted
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.pool import Pool, resolve_strategy
 from exml_sim.bandit.trial_batch import Strategy
@@ -52,7 +52,7 @@ class Comparison:
         return cls(make_panels(result), result.study.name)
 
     def __repr__(self) -> str:
-        return f"<Comparison: {len(self.panels)} curves>\n{self._tabulate().to_string()}"
+        return f"<Comparison: {counted(len(self.panels), 'curve')}>\n{self._tabulate().to_string()}"
 
     def _repr_html_(self) -> str:
         return str(self._tabulate().to_html())

@@ -11,9 +11,11 @@ from exml_sim import ParametricPool
 from exml_sim._internal.validation import check_jobs, shown
 from exml_sim.engine import Score, Study, pools
 from exml_sim.engine import _fields as limits
+from exml_sim.engine._specs import StrategySpec
 from exml_sim.engine.modes import replay, run_block
 from exml_sim.money import exact, short
 from exml_sim.seeds import Seeds
+from exml_sim.strategies import by_name
 from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
 from tests.words import words
 
@@ -305,6 +307,14 @@ def test_numbers_are_never_printed_as_others() -> None:
         "0.3333333333333333",
     ]
     assert Score(theta=0.4999999, ball=0.1).label == "ball 0.1, theta 0.4999999"
+
+
+def test_labels_show_required_options_and_those_that_differ_from_the_default() -> None:
+    assert StrategySpec.read(by_name("ucb_e", hardness=75)).label == "ucb_e(hardness=75.0)"
+    assert StrategySpec.read({"name": "ucb_e", "hardness": 75, "ties": "lowest"}).label == (
+        "ucb_e(hardness=75.0, ties=lowest)"
+    )
+    assert StrategySpec.read("shadavar").label == "shadavar"
 
 
 def test_messages_quote_no_more_than_can_be_read() -> None:

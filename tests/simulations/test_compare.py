@@ -188,6 +188,8 @@ def test_a_bound_that_rises_again_is_not_trusted_too_early() -> None:
 
 
 def test_small_gaps_keep_their_digits() -> None:
-    panel = POOL.compare(["uniform_allocation"], [40], 5, progress=False).panels[0]
+    comparison = POOL.compare(["uniform_allocation"], [40], 5, progress=False)
+    assert repr(comparison).startswith("<Comparison: 1 curve>")
+    panel = comparison.panels[0]
     problem = BoundProblem(4, 0.000554, 0.1, 0.5)
     assert "= 0.000554)" in failure_rate.heading([replace(panel, problem=problem)], "x")
