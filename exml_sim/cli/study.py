@@ -128,12 +128,14 @@ def command(
         else:
             is_default = file is None and not rules
             data, text = _write_results(result, out, path, is_default, bounds=not no_bounds, report=not no_report)
-        failures, is_complete = result.failures, result.complete
+        failures, is_complete, skipped = result.failures, result.complete, result.skipped
         names = {cell.index: str(cell) for cell in result.study_cells}
     if timeout is not None and not is_complete and not failures:
         text += f"\n\nStopped after {timeout:g} s: the same command continues."
     reasons = [f"Failed: cell {index} ({names[index]}): {reason}" for index, reason in failures.items()]
-    options.emit(data | ({"failed": reasons} if reasons else {}), "\n".join([text, *reasons]), as_json)
+    data |= ({"failed": reasons} if reasons else {}) | ({"skipped": skipped} if skipped else {})
+    reasons += [f"Skipped: {cell}, which does not pay for the first round" for cell in skipped]
+    options.emit(data, "\n".join([text, *reasons]), as_json)
     if failures or data.get("refuted"):
         raise SystemExit(1)
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from scipy import special
 
+from exml_sim._internal.validation import counted
 from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
@@ -279,6 +280,11 @@ def write_findings(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
         findings.append(power)
     if missing := describe_missing(result.study):
         findings.append(missing)
+    if skipped := result.skipped:
+        findings.append(
+            f"{counted(len(skipped), 'cell')} skipped, because the budget does not pay for the first round: "
+            f"{_join(skipped[:MAX_PLACES])}{', …' if len(skipped) > MAX_PLACES else ''}."
+        )
     if not result.complete:
         findings.append("The study is not complete: some cells have fewer trials than planned, or stopped early.")
     return findings
