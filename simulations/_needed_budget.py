@@ -8,6 +8,7 @@ smallest tried budget from which on every interval is below the target.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -64,12 +65,11 @@ def _first(study: Study) -> Fraction:
     """Find pulls per arm that pay for every strategy's first round."""
     pulls = Fraction(1)
     for _ in range(12):
-        try:
-            replace(study, budgets=_budgets([pulls])).check()
-        except ValueError:
-            pulls *= 2
-        else:
-            return pulls
+        tried = replace(study, budgets=_budgets([pulls]))
+        with suppress(ValueError):
+            if len(tried.check()) == len(tried.cells()):
+                return pulls
+        pulls *= 2
     replace(study, budgets=_budgets([pulls])).check()
     return pulls
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim._internal.progress import Progress
-from exml_sim._internal.validation import check_count
+from exml_sim._internal.validation import check_count, counted
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.pool import Pool, resolve_strategy
-from exml_sim.bandit.trial_batch import Strategy
+from exml_sim.bandit.trial_batch import Strategy, pays_first_round
 from exml_sim.engine import StrategySpec, StudyResult
 from exml_sim.engine._statistics import bounded_interval, check_level
 from exml_sim.engine._trials import aims, outcomes
@@ -40,19 +41,23 @@ class Comparison:
         One per strategy and pool.
     name : str
         Title of the figure.
+    skipped : sequence of str
+        Strategies and budgets that were not run, because the budget does not pay for the first round.
     """
 
-    def __init__(self, panels: Sequence[Panel], name: str = "") -> None:
+    def __init__(self, panels: Sequence[Panel], name: str = "", skipped: Sequence[str] = ()) -> None:
         self.panels = tuple(panels)
         self.name = name
+        self.skipped = tuple(skipped)
 
     @classmethod
     def from_study(cls, result: StudyResult) -> Comparison:
         """Read the results of a study."""
-        return cls(make_panels(result), result.study.name)
+        return cls(make_panels(result), result.study.name, result.skipped)
 
     def __repr__(self) -> str:
-        return f"<Comparison: {len(self.panels)} curves>\n{self._tabulate().to_string()}"
+        skipped = f"\nSkipped, because the first round costs more: {', '.join(self.skipped)}" if self.skipped else ""
+        return f"<Comparison: {counted(len(self.panels), 'curve')}>\n{self._tabulate().to_string()}{skipped}"
 
     def _repr_html_(self) -> str:
         return str(self._tabulate().to_html())
@@ -191,19 +196,35 @@ def compare(
     if not amounts or not named:
         raise ValueError("a comparison needs at least one budget and one strategy")
     place = f"{pool.n_arms} arms"
-    with_progress = Progress(len(named) * len(amounts) * number, progress, name="compare")
+    skipped = _find_skipped(pool, named, amounts)
+    with_progress = Progress((len(named) * len(amounts) - len(skipped)) * number, progress, name="compare")
     panels: list[Panel] = []
     try:
         for label, strategy in named.items():
             cells: list[CellSummary] = []
             for budget in amounts:
+                if (label, budget) in skipped:
+                    continue
                 cell = _run_cell(pool, strategy, (place, label, show(budget)), number, seed, level, n_jobs)
-                cells.append(replace(cell, cell=len(panels) * len(amounts) + len(cells)))
+                cells.append(replace(cell, cell=sum(len(panel.cells) for panel in panels) + len(cells)))
                 with_progress.add(number, cell.failures)
-            panels.append(_make_panel(pool, strategy, place, label, cells))
+            if cells:
+                panels.append(_make_panel(pool, strategy, place, label, cells))
     finally:
         with_progress.close()
-    return Comparison(panels)
+    return Comparison(panels, skipped=[f"{label} at budget {show(budget)}" for label, budget in skipped])
+
+
+def _find_skipped(
+    pool: Pool, strategies: Mapping[str, Strategy], budgets: Sequence[Fraction]
+) -> list[tuple[str, Fraction]]:
+    """List the budgets that do not pay for a strategy's first round, but for that of another strategy."""
+    poor = {
+        budget: [label for label, strategy in strategies.items() if not pays_first_round(budget, strategy, pool.prices)]
+        for budget in budgets
+        if budget > 0
+    }
+    return [(label, budget) for budget, labels in poor.items() if len(labels) < len(strategies) for label in labels]
 
 
 def _name_strategies(strategies: Mapping[str, Strategy | str] | Iterable[Strategy | str]) -> dict[str, Strategy]:

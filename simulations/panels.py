@@ -42,8 +42,8 @@ FORMULA_STEP, STEP = 1.05, 1.25
 
 #: Strategies whose names are not words.
 STRATEGY_NAMES = {
-    "eb_tc_epsilon": "EB-TC-ε", "kl_lucb": "KL-LUCB", "ocba": "OCBA", "shvar": "SHVar", "ucb_e": "UCB-E",
-    "ugap_eb": "UGapEb", "ugap_ec": "UGapEc",
+    "eb_tc_epsilon": "EB-TC-ε", "kl_lucb": "KL-LUCB", "ocba": "OCBA", "shadavar": "SHAdaVar", "shvar": "SHVar",
+    "ucb_e": "UCB-E", "ugap_eb": "UGapEb", "ugap_ec": "UGapEc",
 }  # fmt: skip
 
 

@@ -110,6 +110,22 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     assert ["union" in entry["bounds"] for entry in budgets] == [False, True]
 
 
+def test_a_refuted_bound_is_named_with_its_cell_and_is_exit_code_1(folder: Path, tmp_path: Path) -> None:
+    """A bound that is 1e5 times too small; the test above has the right one and exit code 0."""
+    changed(folder, "return 2 * sum", "return 2e-5 * sum")
+    arguments = ["study", str(folder / "study.toml"), "--trust", "--out", str(tmp_path / "out"), "--quiet", "--json"]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 1, done.output
+    data = json.loads(done.output)
+    (refuted,) = data["refuted"]
+    assert refuted.startswith("union (plug-in) of Final(share=0.4) at budget 120 (rate 0.")
+    (verdict,) = [text for text in data["findings"] if "REFUTE" in text]
+    assert verdict.startswith("1 comparison REFUTES a bound (alpha 1e-06")
+    assert refuted in verdict
+    assert ", 0 would have detected" not in verdict.split(" Of the ")[0]
+    assert not any("divided by 0." in text for text in data["findings"])
+
+
 @pytest.mark.usefixtures("unseen_pictures")
 def test_reading_results_executes_nothing_and_says_what_is_not_drawn(folder: Path, tmp_path: Path) -> None:
     path, marker = tmp_path / "study.sqlite", tmp_path / "marker"

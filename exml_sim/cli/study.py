@@ -88,7 +88,8 @@ def command(
     """How often does a strategy miss the best candidate, and what do the bounds say?
 
     Writes summary.csv, failure_rate.png/.svg and report.html to the folder, next to study.toml (what was run) and
-    study.sqlite (every trial). A run that was interrupted continues where it stopped.
+    study.sqlite (every trial). A run that was interrupted continues where it stopped. The exit code is 1 if a cell
+    failed or a bound is refuted.
 
     With a file, that study is run instead; study.toml of an earlier run shows how one is written. Your own strategy
     comes from a file that you name: --plugins my_rules.py --strategy "my_rules:Final{share = 0.4}".
@@ -127,13 +128,15 @@ def command(
         else:
             is_default = file is None and not rules
             data, text = _write_results(result, out, path, is_default, bounds=not no_bounds, report=not no_report)
-        failures, is_complete = result.failures, result.complete
+        failures, is_complete, skipped = result.failures, result.complete, result.skipped
         names = {cell.index: str(cell) for cell in result.study_cells}
     if timeout is not None and not is_complete and not failures:
         text += f"\n\nStopped after {timeout:g} s: the same command continues."
     reasons = [f"Failed: cell {index} ({names[index]}): {reason}" for index, reason in failures.items()]
-    options.emit(data | ({"failed": reasons} if reasons else {}), "\n".join([text, *reasons]), as_json)
-    if failures:
+    data |= ({"failed": reasons} if reasons else {}) | ({"skipped": skipped} if skipped else {})
+    reasons += [f"Skipped: {cell}, which does not pay for the first round" for cell in skipped]
+    options.emit(data, "\n".join([text, *reasons]), as_json)
+    if failures or data.get("refuted"):
         raise SystemExit(1)
 
 
@@ -296,7 +299,13 @@ def _write_panels(
     from exml_sim._internal.spreadsheets import write_frame
     from simulations.figures import failure_rate, style
     from simulations.panels import to_frame
-    from simulations.report._findings import write_budgets, write_findings, write_headline, write_verdict
+    from simulations.report._findings import (
+        describe_refuted,
+        write_budgets,
+        write_findings,
+        write_headline,
+        write_verdict,
+    )
     from simulations.report._page import make_page
     from simulations.report._render import render
 
@@ -322,6 +331,7 @@ def _write_panels(
     ]
     text = _write_text(result, panels, page)
     data = {"cells": cells, "findings": [*page["headline"], *page["budgets"], page["verdict"], *page["findings"]]}
+    data |= {"refuted": refuted} if (refuted := describe_refuted(panels)) else {}
     return data, f"{text}\n\nResults are in {out}: {', '.join(files)}."
 
 

@@ -153,13 +153,15 @@ class StrategySpec:
         """The title, or the name with the options that are not at their default."""
         if self.title is not None:
             return self.title
-        default = {}
-        if self.plugin is None or self.plugin.loaded:
-            built: Any = self.build()
-            required = is_dataclass(built) and any(
-                entry.default is MISSING and entry.default_factory is MISSING for entry in fields(built) if entry.init
-            )
-            default = _options_of(_build(self.name, self.plugin, ())) if is_dataclass(built) and not required else {}
+        default: dict[str, Any] = {}
+        built: Any = self.build() if self.plugin is None or self.plugin.loaded else None
+        if is_dataclass(built):
+            required = {
+                entry.name for entry in fields(built) if entry.default is MISSING and entry.default_factory is MISSING
+            }
+            given = tuple(pair for pair in self.options if pair[0] in required)
+            default = _options_of(_build(self.name, self.plugin, given))
+            default = {name: value for name, value in default.items() if name not in required}
         changed = [f"{name}={value}" for name, value in self.options if name not in default or default[name] != value]
         short_name = without_module(self.name)
         return f"{short_name}({', '.join(sorted(changed))})" if changed else short_name

@@ -147,6 +147,20 @@ class StudyResult:
         """Reasons of the cells that failed in the last run, by number."""
         return self.store.failures()
 
+    @property
+    def skipped(self) -> list[str]:
+        """Cells that were not run, because their budget does not pay for the first round of their strategy."""
+        strategies = self.study.strategies
+        stored = {cell.index for cell in self.study_cells}
+        # Strategies are the last axis of the grid, and in every row some cell was run.
+        rows = {cell.index // len(strategies): cell for cell in self.study_cells}
+        return [
+            str(replace(cell, labels=(*cell.labels[:2], strategy.label)))
+            for row, cell in rows.items()
+            for place, strategy in enumerate(strategies)
+            if row * len(strategies) + place not in stored
+        ]
+
     def summary(self, level: float | None = None) -> list[CellSummary]:
         """Return one summary per cell that has results, in the order of the cells.
 
@@ -253,9 +267,14 @@ class StudyResult:
         return paired(trials, only_first, only_second, level)
 
     def _cell(self, number: int) -> dict[str, Any]:
-        if not 0 <= number < len(self.cells):
-            raise ValueError(f"cell {number} does not exist: the study has {len(self.cells)}, counted from 0")
-        return self.cells[number]
+        if number not in self._cells_by_number:
+            last = self.cells[-1]["cell"]
+            raise ValueError(f"cell {number} does not exist or was skipped: cells are counted from 0 to {last}")
+        return self._cells_by_number[number]
+
+    @cached_property
+    def _cells_by_number(self) -> dict[int, dict[str, Any]]:
+        return {cell["cell"]: cell for cell in self.cells}
 
     @property
     def _measured(self) -> tuple[str, ...]:

@@ -101,7 +101,8 @@ def run(
     Raises
     ------
     ValueError
-        For a budget that does not pay for a first round, before anything is run.
+        For a budget that pays for no strategy's first round, before anything is run. If it pays for some strategies,
+        the other cells are left out: `StudyResult.skipped`.
     PluginError
         If a cell fails in a trial, after the other cells are finished and stored.
     StoreError
@@ -217,7 +218,8 @@ def _summarise_failures(failed: Mapping[int, Exception], cells: Sequence[Cell]) 
     index, error = next(iter(failed.items()))
     more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
     kind = type(error) if isinstance(error, PluginError) else ValueError
-    return kind(f"{error}; failed: cell {index} ({cells[index]}){more}; trials of other cells are kept")
+    cell = next(cell for cell in cells if cell.index == index)
+    return kind(f"{error}; failed: cell {index} ({cell}){more}; trials of other cells are kept")
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import shown
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.trial_batch import check_budget
+from exml_sim.bandit.trial_batch import check_budget, pays_first_round
 from exml_sim.engine._fields import (
     MAX_CELLS,
     MAX_LIST,
@@ -292,13 +292,31 @@ class Study:
         return cells[number]
 
     def check(self) -> tuple[Cell, ...]:
-        """Return all cells, or raise a ValueError if a budget does not pay for its first round."""
+        """Return all cells but those that cannot pay for their first round where another strategy can.
+
+        A ValueError names what else cannot be run.
+        """
         cells = self.cells()
-        errors = [f"cell {cell.index} ({cell}): {reason}" for cell in cells if (reason := self._find_reason(cell))]
+        reasons = {cell: reason for cell in cells if (reason := self._find_reason(cell))}
+        # Strategies are the last axis of the grid, so cells of one row share pool, score and budget.
+        usable = {cell.index // len(self.strategies) for cell in cells if cell not in reasons}
+        errors = [
+            f"cell {cell.index} ({cell}): {reason}"
+            for cell, reason in reasons.items()
+            if cell.index // len(self.strategies) not in usable or self._can_pay(cell)
+        ]
         if errors:
             more = f" (and {len(errors) - 1} more cells)" if len(errors) > 1 else ""
             raise ValueError(f"{errors[0]}{more}; nothing was run")
-        return cells
+        return tuple(cell for cell in cells if cell not in reasons)
+
+    def _can_pay(self, cell: Cell) -> bool:
+        """Tell whether the budget is not the reason why a cell cannot be run."""
+        try:
+            with guard_calls(*self.cell_plugins(cell)):
+                return pays_first_round(exact(cell.budget), self.strategy(cell), self.pool(cell).prices)
+        except ValueError:
+            return True
 
     def _find_reason(self, cell: Cell) -> str:
         """Say why the budget of a cell cannot be run; empty if it can."""

@@ -93,4 +93,7 @@ def build_plugin(plugin: Plugin, options: Mapping[str, Any]) -> Strategy:
 
 def _explain_options(name: str, kind: Any, options: Mapping[str, Any]) -> ValueError:
     known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(kind))
+    missing = [entry.name for entry in fields(kind) if entry.default is MISSING and entry.name not in options]
+    if missing and options.keys() <= {entry.name for entry in fields(kind)}:
+        return ValueError(f"strategy {name!r} needs a value of {', '.join(missing)}: it has {known}")
     return ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}")

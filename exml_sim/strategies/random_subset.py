@@ -66,8 +66,9 @@ class RandomSubset(BaseStrategy):
         if self.arms is None:
             sizes = range(1, prices.size + 1)
             return bisect_left(sizes, True, key=lambda size: not self._pays(budget, prices, size))
-        size = min(self.arms, prices.size)
-        return size if self._pays(budget, prices, size) else 0
+        if self.arms > prices.size:
+            raise ValueError(f"random_subset cannot draw a subset of {self.arms} arms: the pool has {prices.size}")
+        return self.arms if self._pays(budget, prices, self.arms) else 0
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the money that the first round spends on the subset; 0 if it does not pay for one."""

@@ -116,8 +116,10 @@ class Numbers:
         return {name: _to_toml(value) for name, value in zip(self.names, self.values, strict=True)}
 
     def describe(self) -> str:
-        """Describe the point in one line."""
-        return ", ".join(f"{name} = {value}" for name, value in zip(self.names, self.values, strict=True))
+        """Describe the point in one line, without the means of arms beyond the number of arms."""
+        pairs = dict(zip(self.names, self.values, strict=True))
+        unused = {f"mean{i}" for i in range(int(pairs.get("arms", 0)) + 1, len(pairs))} if "arms" in pairs else set()
+        return ", ".join(f"{name} = {value}" for name, value in pairs.items() if name not in unused)
 
 
 @dataclass(frozen=True, slots=True)

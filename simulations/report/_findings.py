@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from exml_sim._internal.validation import counted
 from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
@@ -273,10 +274,15 @@ def write_budgets(panels: Sequence[Panel]) -> list[str]:
 def write_findings(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     """Write further findings: gains over the paper's bound, and the power of the tests."""
     findings = _prefix_places([(panel, text) for panel in panels if (text := _write_gains(panel))])
-    if _write_verdicts(panels):
-        findings.append(_write_power(panels))
+    if _write_verdicts(panels) and (power := _write_power(panels)):
+        findings.append(power)
     if missing := describe_missing(result.study):
         findings.append(missing)
+    if skipped := result.skipped:
+        findings.append(
+            f"{counted(len(skipped), 'cell')} skipped, because the budget does not pay for the first round: "
+            f"{_join(skipped[:MAX_PLACES])}{', …' if len(skipped) > MAX_PLACES else ''}."
+        )
     if not result.complete:
         findings.append("The study is not complete: some cells have fewer trials than planned, or stopped early.")
     return findings
@@ -311,13 +317,31 @@ def _write_verdicts(panels: Sequence[Panel]) -> str:
     informative = sum(outcomes.values()) - outcomes["vacuous"]
     if not informative:
         return ""
-    refuted = outcomes["refuted"]
-    return (
-        f"{f'{refuted} comparisons REFUTE a bound' if refuted else 'No bound is refuted'} (alpha {ALPHA:.0e} for "
-        f"{_count_comparisons(sum(outcomes.values()))}). The bound is below 1 in {informative} of them; "
+    alpha = f"(alpha {ALPHA:.0e} for {_count_comparisons(sum(outcomes.values()))})"
+    tested = f"The bound is below 1 in {informative} of them"
+    power = (
         f"{outcomes['consistent']} would have detected a violation by the factor 2, {outcomes['undecided']} only a "
         "larger one."
     )
+    refuted = describe_refuted(panels)
+    if not refuted:
+        return f"No bound is refuted {alpha}. {tested}; {power}"
+    named = [*refuted[:MAX_PLACES], *([f"{len(refuted) - MAX_PLACES} more"] if len(refuted) > MAX_PLACES else [])]
+    verb = "1 comparison REFUTES" if len(refuted) == 1 else f"{len(refuted)} comparisons REFUTE"
+    rest = f" Of the {informative - len(refuted)} that are not refuted, {power}" if informative > len(refuted) else ""
+    return f"{verb} a bound {alpha}: {_join(named)}. {tested}.{rest}"
+
+
+def describe_refuted(panels: Sequence[Panel]) -> list[str]:
+    """Name bound, strategy, budget and pool of every comparison that refutes a bound."""
+    several = len({panel.place for panel in panels}) > 1
+    return [
+        f"{_write_bound(name)} of {panel.title} at budget {float(Fraction(cell.budget)):,g}"
+        f"{f' on {panel.place}' if several else ''} (rate {cell.failure_rate:.3g}, bound "
+        f"{panel.bound_at(name, cell):.3g})"
+        for panel, cell, name, verdict in judge_panels(panels)
+        if verdict.outcome == "refuted"
+    ]
 
 
 def _count_comparisons(number: int) -> str:
@@ -327,12 +351,16 @@ def _count_comparisons(number: int) -> str:
 
 def _write_power(panels: Sequence[Panel]) -> str:
     """Say how much smaller a bound would have been refuted."""
+    # A factor below 1 is a bound that is refuted.
     powers = find_power(panels)
+    smaller = [power for power in powers if power.factor >= 1.0]
     if not powers:
         return "No failure was seen where a bound is below 1, so these trials could not have refuted one by its size."
+    if not smaller:
+        return ""
     parts = [
         f"{_write_bound(power.version)} divided by {format_factor(power.factor)} ({power.title} at {power.budget:,.0f})"
-        for power in powers
+        for power in smaller
     ]
     informative = dict.fromkeys(name for panel in panels for name in panel.versions if _is_informative(panel, name))
     silent = [_write_bound(name) for name in informative if name not in {power.version for power in powers}]

@@ -180,8 +180,9 @@ def conclude(verification: Verification) -> str:
 def _conclude_trials(verification: Verification) -> list[str]:
     numbers = _monte_carlo(verification)
     once = numbers["distinct"]
+    verb = "is" if numbers["claims"] == 1 else "are"
     text = [
-        f"{_count(numbers['claims'], 'claim')} are about trials; {numbers['held']} of them have a guarantee at this "
+        f"{_count(numbers['claims'], 'claim')} {verb} about trials; {numbers['held']} of them have a guarantee at this "
         f"depth, and {numbers['decided']} ({numbers['share']:.0%}) are decided at the violation factor {FACTOR:g}. "
         f"A true claim is refuted by chance with probability at most {ALPHA:g}.",
         f"Distinct evidence: {once['decided']} of {_count(once['informative'], 'cell')} decided "

@@ -11,9 +11,11 @@ from exml_sim import ParametricPool
 from exml_sim._internal.validation import check_jobs, shown
 from exml_sim.engine import Score, Study, pools
 from exml_sim.engine import _fields as limits
+from exml_sim.engine._specs import StrategySpec
 from exml_sim.engine.modes import replay, run_block
 from exml_sim.money import exact, short
 from exml_sim.seeds import Seeds
+from exml_sim.strategies import by_name
 from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
 from tests.words import words
 
@@ -188,9 +190,11 @@ def test_bad_input(change, message):
 
 
 def test_infeasible_budgets_are_named():
+    """A budget of 2 is refused; 4 pays for uniform allocation, but not for median elimination, which is left out."""
     study = known(budgets={"absolute": [60, 2, 4]})
-    with pytest.raises(ValueError, match=r"cell 2 \(uniform_all.* budget 2\).*and 2 more cells.*nothing was run"):
+    with pytest.raises(ValueError, match=r"cell 2 \(uniform_all.* budget 2\).*and 1 more cells.*nothing was run"):
         study.check()
+    assert [cell.index for cell in known(budgets={"absolute": [60, 4]}).check()] == [0, 1, 2]
 
 
 def test_known_arms_need_one_law():
@@ -305,6 +309,14 @@ def test_numbers_are_never_printed_as_others() -> None:
         "0.3333333333333333",
     ]
     assert Score(theta=0.4999999, ball=0.1).label == "ball 0.1, theta 0.4999999"
+
+
+def test_labels_show_required_options_and_those_that_differ_from_the_default() -> None:
+    assert StrategySpec.read(by_name("ucb_e", hardness=75)).label == "ucb_e(hardness=75.0)"
+    assert StrategySpec.read({"name": "ucb_e", "hardness": 75, "ties": "lowest"}).label == (
+        "ucb_e(hardness=75.0, ties=lowest)"
+    )
+    assert StrategySpec.read("shadavar").label == "shadavar"
 
 
 def test_messages_quote_no_more_than_can_be_read() -> None:

@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
 import exml_sim
 from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
+from exml_sim.cli import cli
 from exml_sim.engine import run
 from exml_sim.engine.bound_context import search_budget
 from exml_sim.strategies import MedianElimination
@@ -187,7 +189,48 @@ def test_a_bound_that_rises_again_is_not_trusted_too_early() -> None:
     assert search_budget(lambda budget: math.nan if budget < 7 else 0.0, 0.01) == 7
 
 
+def test_budgets_below_one_pull_per_arm_are_run_where_a_strategy_can_use_them(tmp_path) -> None:
+    """A comparison and a study skip the same cells and say so; a budget that is too small for all is refused."""
+    pool = exml_sim.ParametricPool.bernoulli([0.7, *7 * [0.5]])
+    names = ["sequential_halving", "random_subset"]
+    comparison = pool.compare(names, [8, 64], 200, progress=False)
+    assert comparison.skipped == ("sequential halving at budget 8",)
+    assert "Skipped, because the first round costs more: sequential halving at budget 8" in repr(comparison)
+    assert [panel.budgets for panel in comparison.panels] == [[64.0], [8.0, 64.0]]
+    assert list(comparison.to_frame()["cell"]) == [0, 1, 2]
+    table = {"kind": "parametric", "label": "eight", "means": [0.7, *7 * [0.5]]}
+    settings = {"pools": [table], "trials": 200, "strategies": names}
+    study = exml_sim.Study.from_table({**settings, "budgets": {"absolute": [8, 64]}})
+    path = tmp_path / "study.toml"
+    path.write_text(study.to_toml(), encoding="utf-8")
+    done = CliRunner().invoke(cli, ["study", str(path), "--out", str(tmp_path), "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert "Skipped: sequential_halving on eight with budget 8, which does not pay" in done.output
+    with exml_sim.StudyResult.open(tmp_path / "study.sqlite") as result:
+        assert result.complete
+        assert [cell.cell for cell in result.summary()] == [1, 2, 3]
+        assert result.skipped == ["sequential_halving on eight with budget 8"]
+        assert Comparison.from_study(result).skipped == tuple(result.skipped)
+        assert result.compare(2, 3).trials == 200
+        with pytest.raises(ValueError, match="cell 0 does not exist or was skipped"):
+            result.compare(0, 1)
+    assert "skipped, because the budget does not pay for the first round: sequential_halving on eight" in (
+        tmp_path / "report.html"
+    ).read_text(encoding="utf-8")
+    small = {"absolute": ["0.5", 64]}
+    with pytest.raises(ValueError, match=r"cell 0 .*and 1 more cells.*nothing was run"):
+        exml_sim.Study.from_table({**settings, "budgets": small}).check()
+    with pytest.raises(ValueError, match="does not pay for one pull of each of 8 arms"):
+        pool.compare(names, ["0.5", 64], 5, progress=False)
+    table["costs"] = [2, *7 * [1]]
+    other = {**settings, "strategies": ["uniform_allocation", "oracle_allocation"], "budgets": {"absolute": [64]}}
+    with pytest.raises(ValueError, match="oracle_allocation needs equal costs"):
+        exml_sim.Study.from_table(other).check()
+
+
 def test_small_gaps_keep_their_digits() -> None:
-    panel = POOL.compare(["uniform_allocation"], [40], 5, progress=False).panels[0]
+    comparison = POOL.compare(["uniform_allocation"], [40], 5, progress=False)
+    assert repr(comparison).startswith("<Comparison: 1 curve>")
+    panel = comparison.panels[0]
     problem = BoundProblem(4, 0.000554, 0.1, 0.5)
     assert "= 0.000554)" in failure_rate.heading([replace(panel, problem=problem)], "x")

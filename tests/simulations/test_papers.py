@@ -107,6 +107,9 @@ def test_an_enumeration_that_trials_contradict_confirms_nothing(monkeypatch: pyt
     target, _ = find_rare_violation()
     table = {"arms": 2, "budget": 4, "mean1": "2/5", "mean2": "3/5", "mean3": 0, "mean4": 0}
     instance = target.space.read(table)
+    assert "arms = 2, " in instance.describe()
+    assert "mean2 = 3/5" in instance.describe()
+    assert "mean3" not in instance.describe()
     always = _build_bound_target("planted", lambda budget, context: 0.5, Assumes(distribution="bernoulli"), True)
     assert always.confirm(instance, 1).outcome == "refuted"
     monkeypatch.setattr(papers, "exact_instance", wrong)

@@ -339,6 +339,7 @@ def test_a_random_subset_needs_less_than_one_pull_per_arm():
         ("fc2fb", {"error_rate": 1.0}, "error_rate must be between 0 and 1, both excluded, got 1.0"),
         ("random_subset", {"sampling": "ocba"}, "unknown sampling 'ocba'"),
         ("random_subset", {"arms": 0}, "arms must be"),
+        ("random_subset", {"arms": 4}, "cannot draw a subset of 4 arms: the pool has 3"),
         ("shadavar", {"error_rate": 0.0}, "error_rate must be between 0 and 1, both excluded, got 0.0"),
     ],
 )

@@ -208,8 +208,11 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: MedianElimination(accumulate="False"), "accumulate must be True or False, got 'False'"),
         (
             lambda: POOL.explore("successive_accepts_rejects", 100),
-            r"does not take the options \[\]: it has alignment, objective, ties, k \(required\)",
+            r"needs a value of k: it has alignment, objective, ties, k \(required\)",
         ),
+        (lambda: POOL.explore("ucb_e", 100), "strategy 'ucb_e' needs a value of hardness: it has alignment"),
+        (lambda: POOL.explore("shvar", 100), "strategy 'shvar' needs a value of variances: it has alignment"),
+        (lambda: by_name("ucb_e", hard=2), r"not take the options \[hard\]: it has .*hardness \(required\)"),
         (
             lambda: by_name("uniform_allocation", k=2),
             r"not take the options \[k\]: it has alignment, objective, ties, top",

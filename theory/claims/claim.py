@@ -308,7 +308,8 @@ class Claim:
         informative = len(self.cases) - silent
         cases = "in the only case" if informative == 1 else f"in all {informative} cases"
         sides = f"{reading.show(left)} {reading.relation} {reading.show(right)}"
-        sentence = f"Holds {cases}; closest at {_words(case)}: {sides}."
+        rest = f" (in the other {silent} the right-hand side excludes nothing)" if silent else ""
+        sentence = f"Holds {cases}{rest}; closest at {_words(case)}: {sides}."
         numbers = {**_numbers(case), "left": _plain(left), "right": _plain(right)}
         return verdicts.consistent(sentence, cases=len(self.cases), silent=silent, **numbers)
 
