@@ -210,10 +210,10 @@ def list_files(paths: Sequence[str]) -> list[str]:
     """List the test files at these paths or patterns; one without a file is an error."""
     files = []
     for path in paths:
-        found = sorted((ROOT / path).rglob("test_*.py")) or sorted(ROOT.glob(path))
-        if not found:
+        matches = sorted((ROOT / path).rglob("test_*.py")) or sorted(ROOT.glob(path))
+        if not matches:
             raise FileNotFoundError(f"{path}: no tests; correct TARGETS of tools/mutate.py")
-        files += [file.relative_to(ROOT).as_posix() for file in found]
+        files += [file.relative_to(ROOT).as_posix() for file in matches]
     return files
 
 

@@ -7,7 +7,7 @@ known
     the candidate that was best with the other seeds of the table, bought with all the money;
 compared
     the same candidate with the money that is left after the first round of a comparison of all candidates;
-hindsight
+best on test rows
     the candidate that is best on the test rows of the same seed, with all the money.
 
 The sampling error of the bar "as good as a random candidate on all tables" is the frequency with which the first two
@@ -52,7 +52,7 @@ def choose_by_other_seeds(singles: dict[Key, dict[str, float]]) -> dict[Key, str
 
 
 def measure_floor(runs: Runs) -> str:
-    """Return the accuracies of all buyers relative to a random candidate and to hindsight, as Markdown."""
+    """Return the accuracies of all buyers relative to a random candidate and to the best on test rows, as Markdown."""
     singles, compared = arrange(runs, SINGLE), arrange(runs, COMPARED)
     chosen = choose_by_other_seeds(singles)
     accuracy = {key[:3]: numbers["accuracy"] for key, numbers in runs.items() if key[3] == DEFAULTS}
@@ -61,11 +61,12 @@ def measure_floor(runs: Runs) -> str:
         "defaults": {key: accuracy[key] for key in keys},
         "known": {key: singles[key][chosen[key]] for key in keys},
         "compared": {key: compared[key][chosen[key]] for key in keys},
-        "hindsight": {key: max(singles[key].values()) for key in keys},
+        "best on test rows": {key: max(singles[key].values()) for key in keys},
     }
     random = {key: float(np.mean(list(singles[key].values()))) for key in keys}
     lines = [
-        f"{len({key[0] for key in keys})} tables, {len(keys)} situations; points behind hindsight (standard error)",
+        f"{len({key[0] for key in keys})} tables, {len(keys)} situations; "
+        "points behind the best on test rows (standard error)",
         "",
         "| buyer | tables as good as random | situations | "
         + " | ".join(f"{float(budget):.0%} budget" for budget in BUDGETS)
@@ -77,7 +78,7 @@ def measure_floor(runs: Runs) -> str:
         tables = np.mean([np.mean(apart) >= 0.0 for apart in by_table.values()])
         regret = []
         for place in range(len(BUDGETS)):
-            apart = {k: buyers["hindsight"][k] - values[k] for k in keys if k[2] % len(BUDGETS) == place}
+            apart = {k: buyers["best on test rows"][k] - values[k] for k in keys if k[2] % len(BUDGETS) == place}
             regret.append("{:.1f} ({:.1f})".format(*mean_with_error(apart)))
         situations = np.mean([values[k] >= random[k] for k in keys])
         lines.append(f"| {name} | {tables:.0%} | {situations:.0%} | {' | '.join(regret)} |")

@@ -31,7 +31,7 @@ DRAWS = 500
 RANDOM, BEST = "random candidate", "best candidate"
 
 #: Kinds over which targets are averaged, and kinds with a hidden class as large as a known one or larger.
-FOUR_KINDS, LARGE_KINDS = ("none", "5 %", "15 %", "full"), ("full", "very large")
+LARGE_KINDS = ("full", "very large")
 
 
 def collect(runs: Runs, column: str) -> dict[tuple[str, str, int], dict[str, float]]:

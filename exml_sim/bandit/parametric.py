@@ -422,18 +422,18 @@ def build_tables(n: int, levels: tuple[int | None, ...]) -> InverseTables:
         Probability of every arm in units of 2**-64; None for arms of another kind.
     """
     distinct = sorted({level for level in levels if level is not None})
-    found = [find_thresholds(n, level) for level in distinct]
-    bits = max(1, (2 * max(len(steps) for _, steps in found)).bit_length())
+    thresholds = [find_thresholds(n, level) for level in distinct]
+    bits = max(1, (2 * max(len(steps) for _, steps in thresholds)).bit_length())
     shift = _BITS - bits
     edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(shift)
-    arrays = [np.array(steps, dtype=np.uint64) for _, steps in found]
+    arrays = [np.array(steps, dtype=np.uint64) for _, steps in thresholds]
     ends = np.cumsum([steps.size for steps in arrays])
     starts = ends - [steps.size for steps in arrays]
     guide = np.stack(
         [start + np.searchsorted(steps, edges, side="right") for start, steps in zip(starts, arrays, strict=True)]
     )
     row = np.array([-1 if level is None else distinct.index(level) for level in levels], dtype=np.int64)
-    lowest = np.array([low for low, _ in found], dtype=np.int64) - starts
+    lowest = np.array([low for low, _ in thresholds], dtype=np.int64) - starts
     return InverseTables(
         row, lowest, np.concatenate(arrays), ends.astype(np.int64), guide.astype(np.int64), np.uint64(shift)
     )

@@ -1,4 +1,4 @@
-"""Statistics of trials: intervals and tests, and one summary per cell with the interval that is its to have."""
+"""Statistics of trials: intervals and tests, and one summary per cell with its interval."""
 
 from __future__ import annotations
 

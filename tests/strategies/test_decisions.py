@@ -118,9 +118,9 @@ def test_a_decision_is_open_where_certificates_could_change_it() -> None:
 )
 def test_purchases_of_a_single_arm(name: str, pulls: int) -> None:
     """Strategies without rounds for one arm buy their first round only."""
-    found = LossPool([GaussianArm(0.5, 1.0)]).explore_many(by_name(name), 40, 3)
-    assert found.pulls.tolist() == [[pulls]] * 3
-    assert found.selected.tolist() == [[0]] * 3
+    exploration = LossPool([GaussianArm(0.5, 1.0)]).explore_many(by_name(name), 40, 3)
+    assert exploration.pulls.tolist() == [[pulls]] * 3
+    assert exploration.selected.tolist() == [[0]] * 3
 
 
 def test_every_arm_may_be_selected_but_no_more() -> None:

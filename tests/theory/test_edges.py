@@ -357,8 +357,8 @@ def test_numbers_of_arms_side_by_side() -> None:
 def test_the_smallest_budget_by_trying_all(parts: int) -> None:
     for limit in (*range(1, 35), 63, 64, 65):
         for answer in range(1, limit + 1):
-            found = budgets.smallest_budget(lambda values, a=answer: np.asarray(values) >= a, limit, "none", parts)
-            assert found == answer
+            low = budgets.smallest_budget(lambda values, a=answer: np.asarray(values) >= a, limit, "none", parts)
+            assert low == answer
         with pytest.raises(ValueError, match="none"):
             budgets.smallest_budget(lambda values, a=limit + 1: np.asarray(values) >= a, limit, "none", parts)
 

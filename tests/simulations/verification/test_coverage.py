@@ -38,8 +38,8 @@ def test_planted_bets_that_do_not_pay_for_the_mean_are_refuted(monkeypatch: pyte
     """Differences that are too large by 0.9, as on rows that the models have seen: the trials notice."""
     honest = coverage.later_wealth
     monkeypatch.setattr(coverage, "later_wealth", lambda line, edge: honest(line + 0.9, edge))
-    found = [one for one in coverage.collect_evidence(QUICK, SimpleNamespace(seed=0, notify=str)) if one.claim == "C5"]
-    assert [one.verdict.outcome for one in found] == ["refuted"]
+    cells = coverage.collect_evidence(QUICK, SimpleNamespace(seed=0, notify=str))
+    assert [cell.verdict.outcome for cell in cells if cell.claim == "C5"] == ["refuted"]
 
 
 def test_planted_limits_without_a_width_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
