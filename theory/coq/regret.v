@@ -212,18 +212,18 @@ Variables (theta Lam kappa : R).
 Hypotheses (Htheta : 0 < theta < / 2) (Lam0 : 0 < Lam) (k0 : 0 < kappa).
 Variables (I : finType) (a : I -> arm kappa) (best : I) (Delta : R) (B : nat).
 Notation risk i := (Rarm theta Lam (a i)).
-Notation q := (q4 theta Lam kappa Delta).
 Notation S := (median_elimination_arms.S theta Lam a best).
-Notation T := (median_elimination_arms.T I).
-Notation n := (median_elimination_arms.n I B).
-Notation N := (median_elimination_arms.N I B).
 Hypotheses (minimal : forall i, risk best <= risk i) (D0 : 0 < Delta)
            (gaps : forall i, i \notin S -> Delta <= risk i - risk best).
 Variable keep : (I -> R) -> {set I} -> {set I}.
 Hypotheses (keep_sub : forall v A, keep v A \subset A)
            (keep_card : forall v A, #|keep v A| = uphalf #|A|)
            (keep_small : forall v A i j, i \in keep v A -> j \in A -> j \notin keep v A -> v i <= v j).
+Notation n := (median_elimination_arms.n I B).
 Hypothesis start : launched theta Lam kappa Delta (n 0).
+Notation q := (q4 theta Lam kappa Delta).
+Notation T := (median_elimination_arms.T I).
+Notation N := (median_elimination_arms.N I B).
 Variables (Omega : finType) (J : fdist Omega) (X : forall t i, Omega -> {ffun 'I_(N t) -> rows (a i)}) (sel : Omega -> I)
           (eps delta : R) (learned : forall i, {ffun 'I_(N T.-1) -> rows (a i)} -> ball (gram_of (a i)) Lam).
 Notation alive := (alive keep (fun t w i => Varm theta Lam (X t i w)) T).
