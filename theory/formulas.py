@@ -193,6 +193,11 @@ def log_tail_corrected(n: Any, gap: Any, theta: Any, r: Any, width: Any, xp: Bac
     return -2 * n * (xp.max(identification_margin(n, gap, theta, r, xp=xp), 0) / width) ** 2
 
 
+def log_tail_simplified(n: Any, gap: Any, divisor: Any = PAPER_SIMPLIFIED) -> Any:
+    """Return -Delta^2 n / divisor, the printed exponent where n is above the threshold with the factor 64."""
+    return -(gap**2) * n / divisor
+
+
 def log_failure_pair(n: Any, gap: Any, theta: Any, r: Any, xp: Backend = FLOATS) -> Any:
     """Return the logarithm of Lemma 4 (A.1): 4 q."""
     return xp.log(xp.q(PAPER_PREFACTOR)) + log_tail_paper(n, gap, theta, r, xp=xp)
@@ -211,13 +216,13 @@ def log_failure_median(n: Any, gap: Any, theta: Any, r: Any, xp: Backend = FLOAT
 
 def log_failure_uniform_simplified(n: Any, K: Any, gap: Any, xp: Backend = FLOATS) -> Any:
     """Return the logarithm of the last line of A.2 before the O(): 4 (K - 1) exp(-Delta^2 n / 72)."""
-    return xp.log(PAPER_PREFACTOR * (K - 1)) - gap**2 * n / PAPER_SIMPLIFIED
+    return xp.log(PAPER_PREFACTOR * (K - 1)) + log_tail_simplified(n, gap)
 
 
 def log_failure_median_simplified(n: Any, gap: Any, theta: Any, r: Any, xp: Backend = FLOATS) -> Any:
     """Return the logarithm of A.3: 8 exp(-Delta^2 n / 72) / (1 - exp(-Delta^2 C / 72)), C = 64 c^2 r^2 / Delta^2."""
-    denominator = log_one_minus_exp(-(gap**2) * launch_rows(LAUNCH_THEOREMS, gap, theta, r) / PAPER_SIMPLIFIED, xp)
-    return xp.log(xp.q(PAPER_GEOMETRIC)) - gap**2 * n / PAPER_SIMPLIFIED - denominator
+    denominator = log_one_minus_exp(log_tail_simplified(launch_rows(LAUNCH_THEOREMS, gap, theta, r), gap), xp)
+    return xp.log(xp.q(PAPER_GEOMETRIC)) + log_tail_simplified(n, gap) - denominator
 
 
 def log_failure_uniform_corrected(
@@ -229,7 +234,7 @@ def log_failure_uniform_corrected(
 
 def log_failure_uniform_corrected_simplified(n: Any, rivals: Any, gap: Any, width: Any, xp: Backend = FLOATS) -> Any:
     """Return the logarithm of 2 (K - |S*|) exp(-Delta^2 n / (8 M^2))."""
-    return xp.log(CORRECTED_PREFACTOR * rivals) - gap**2 * n / (CORRECTED_SIMPLIFIED * width**2)
+    return xp.log(CORRECTED_PREFACTOR * rivals) + log_tail_simplified(n, gap, CORRECTED_SIMPLIFIED * width**2)
 
 
 def log_one_minus_exp(x: Any, xp: Backend = FLOATS) -> Any:

@@ -39,7 +39,7 @@ CHECKS = {
         cases=grid(a=(1, 2, 5), b=(1, 3, 8), c=(2, 10)),
         printed=(lambda a, b, c: float(sum_gaps([a, b, c])), lambda a, b, c: log(8) * find_worst_gap([a, b, c])),
         # Planted: the factor log(2 K) is forgotten.
-        mutant=(lambda a, b, c: float(sum_gaps([a, b, c])), lambda a, b, c: find_worst_gap([a, b, c])),
+        mutant=lambda a, b, c: find_worst_gap([a, b, c]),
     ),
 }
 

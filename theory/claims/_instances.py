@@ -29,7 +29,14 @@ from scipy import special
 from theory import exact
 from theory._inputs import Floats, Ints
 from theory.exact import AffinePool, make_pool
-from theory.formulas import FLOATS, halving_schedule, hoeffding_deviation, identification_margin, rejection_slope
+from theory.formulas import (
+    FLOATS,
+    ceil_log2,
+    halving_schedule,
+    hoeffding_deviation,
+    identification_margin,
+    rejection_slope,
+)
 
 F = Fraction
 TINY = F(1, 10**6)
@@ -322,6 +329,11 @@ OUTLIERS_SMALL_BALL = {
 # --- rounds of median elimination on small pools -----------------------------------------------------------
 
 
+def rounds(K: int) -> int:
+    """Return T, the number of rounds."""
+    return int(ceil_log2(np.asarray(K)))
+
+
 def pulls(B: int, K: int) -> list[int]:
     """Return the rows n_t of each round."""
     return [int(n) for n in halving_schedule(B, K).pulls]
@@ -413,11 +425,16 @@ def sum_of_pairs(name: str, n: int) -> float:
     return float(sum(pairwise(name, rival, n) for rival in range(1, pool(name).arms)))
 
 
-def expectation_bound(exponent: float) -> Any:
-    """Return the bound 4 K exp(-exponent n x²) of E[X], with the identification margin x."""
+def log_tail_unit_range(n: int, gap: float, theta: float, r: float) -> float:
+    """Return -2 n x², x the identification margin: the exponent if the range of the loss were one."""
+    return float(-2 * n * identification_margin(n, gap, theta, r) ** 2)
+
+
+def expectation_bound(log_tail: Any) -> Any:
+    """Return the bound 4 K exp(log_tail) of E[X]."""
 
     def bound(name: str, n: int) -> float:
-        arms, gap, theta, r = parameters(name)
-        return 4 * arms * math.exp(-exponent * n * identification_margin(n, gap, theta, r) ** 2)
+        arms, *point = parameters(name)
+        return 4 * arms * math.exp(log_tail(n, *point))
 
     return bound

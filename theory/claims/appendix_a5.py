@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from theory import corrected, exact, paper
+from theory import exact
 from theory.claims._assumptions import (
     ARMS,
     DIVISIBLE,
@@ -21,10 +20,10 @@ from theory.claims._assumptions import (
 )
 from theory.claims._instances import (
     active,
-    corner_violation,
     expectation_bound,
     fewest_better,
     half_beaten,
+    log_tail_unit_range,
     markov,
     pairwise,
     pool,
@@ -32,10 +31,11 @@ from theory.claims._instances import (
     sum_of_pairs,
     two_rounds,
 )
+from theory.claims._strategies import build_corner_check
 from theory.claims.appendix_a1 import LEMMA_4
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.theorem_1 import LEMMA_1_II, corner_allowance, regret_corrected
-from theory.formulas import identification_margin, regret_paper
+from theory.claims.theorem_1 import LEMMA_1_II
+from theory.formulas import identification_margin, log_tail_paper
 
 F = Fraction
 
@@ -104,10 +104,7 @@ CHECKS = {
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, rows, gap_i, theta, r),
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, n, gap, theta, r),
         ),
-        mutant=(
-            lambda n, rows, gap, gap_i, theta, r: _log_q(rows, rows, gap_i, theta, r),
-            lambda n, rows, gap, gap_i, theta, r: _log_q(rows, 4 * n, gap, theta, r),
-        ),
+        mutant=lambda n, rows, gap, gap_i, theta, r: _log_q(rows, 4 * n, gap, theta, r),
         assumptions=(THETA, LAUNCH_16, SMALLEST_GAP, LATER_ROUND),
     ),
     "a5-half": Check(
@@ -123,14 +120,14 @@ CHECKS = {
     ),
     "a5-expectation-bound": Check(
         cases=({"name": "opposed", "n": 300}, {"name": "opposed", "n": 500}),
-        printed=(sum_of_pairs, expectation_bound(2 / 9)),
-        mutant=(sum_of_pairs, expectation_bound(2)),
+        printed=(sum_of_pairs, expectation_bound(log_tail_paper)),
+        mutant=expectation_bound(log_tail_unit_range),
         assumptions=(FIRST_ARM_BEST,),
     ),
     "a5-markov": Check(
         cases=({"name": "star-4", "n": 3}, {"name": "star-4-close", "n": 6}),
         printed=(half_beaten, markov(2)),
-        mutant=(half_beaten, markov(1)),
+        mutant=markov(1),
         assumptions=(FIRST_ARM_BEST,),
     ),
     "a5-sum": Check(cases=_TWO_ROUNDS, printed=_LOST, corrected=_LOST, assumptions=(FIRST_ARM_BEST,)),
@@ -140,22 +137,19 @@ CHECKS = {
             lambda B, K: tuple(pulls(B, K)),
             lambda B, K: tuple(2**t * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
         ),
-        mutant=(
-            lambda B, K: tuple(pulls(B, K)),
-            lambda B, K: tuple(2 ** (t + 1) * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
-        ),
+        mutant=lambda B, K: tuple(2 ** (t + 1) * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
         assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     "a5-series-1": Check(
         cases=_SERIES,
         printed=(_series(lambda t: 2 ** (t - 1)), _series(lambda t: t)),
-        mutant=(_series(lambda t: 2 ** (t - 1)), _series(lambda t: t * t)),
+        mutant=_series(lambda t: t * t),
         assumptions=(RATIO,),
     ),
     "a5-series-2": Check(
         cases=_SERIES,
         printed=(_series(lambda t: t), lambda T, q: 8 * q / (1 - q)),
-        mutant=(_series(lambda t: t), lambda T, q: 8 * q),
+        mutant=lambda T, q: 8 * q,
         assumptions=(RATIO,),
     ),
     "a5-series-3": Check(
@@ -164,21 +158,14 @@ CHECKS = {
             lambda T, q: 8 * sum(q**t for t in range(1, T + 1)) + 8 * q ** (T + 1) / (1 - q),
             lambda T, q: 8 * q / (1 - q),
         ),
-        mutant=(
-            lambda T, q: 8 * sum(q**t for t in range(1, T + 1)) + 8 * q ** (T + 1) / (1 - q),
-            lambda T, q: 8 / (1 - q),
-        ),
+        mutant=lambda T, q: 8 / (1 - q),
         assumptions=(RATIO,),
     ),
-    "a5-regret": replace(
-        LEMMA_1_II,
-        printed=(corner_violation(regret_paper), corner_allowance(paper.delta_fail_median)),
-        corrected=(corner_violation(regret_corrected), corner_allowance(corrected.delta_fail_median)),
-    ),
+    "a5-regret": build_corner_check("median", LEMMA_1_II.cases),
     "a5-count-1": Check(
         cases=_DIVISIBLE,
         printed=(_total, lambda B, K: pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))),
-        corrected=(_total, lambda B, K: pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length()))),
+        corrected=lambda B, K: pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length())),
         assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     "a5-count-2": Check(
@@ -190,14 +177,14 @@ CHECKS = {
     "a5-count-3": Check(
         cases=_DIVISIBLE,
         printed=(_total, lambda B, K: K * (B // (K * (K.bit_length() - 1)))),
-        corrected=(_total, lambda B, K: (K - 1) * (B // (K * (K.bit_length() - 1)))),
+        corrected=lambda B, K: (K - 1) * (B // (K * (K.bit_length() - 1))),
         assumptions=(POWER_OF_TWO,),
     ),
     "a5-count-4": Check(
         cases=({"B": 9, "K": 2}, *_DIVISIBLE),
         printed=(_total, lambda B, K: B // (K.bit_length() - 1)),
-        corrected=(_total, lambda B, K: B // (K.bit_length() - 1) // 2),
-        mutant=(_total, lambda B, K: F(1, 2) * (B // (K.bit_length() - 1))),
+        corrected=lambda B, K: B // (K.bit_length() - 1) // 2,
+        mutant=lambda B, K: F(1, 2) * (B // (K.bit_length() - 1)),
         assumptions=(POWER_OF_TWO,),
     ),
 }

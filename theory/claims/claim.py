@@ -11,7 +11,7 @@ What a claim says is data (``data/*.toml``); its sides and cases are a `Check` i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -123,15 +123,17 @@ class Check:
     Attributes
     ----------
     cases : the instances, as keyword arguments of the sides
-    printed, corrected, mutant : (left, right)
-        The statement as printed, as corrected, and with a planted error.
+    printed : (left, right)
+        The statement as printed.
+    corrected, mutant : (left, right), or right alone if the left side is that of ``printed``
+        The statement as corrected, and with a planted error.
     assumptions : named predicates, all true at every case
     """
 
     cases: tuple[Case, ...]
     printed: Sides
-    corrected: Sides | None = None
-    mutant: Sides | None = None
+    corrected: Sides | Side | None = None
+    mutant: Sides | Side | None = None
     assumptions: tuple[Assumption, ...] = ()
 
 
@@ -317,6 +319,18 @@ class Claim:
 def grid(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
     """Return all combinations of the values as cases; the last name varies fastest."""
     return tuple(dict(zip(values, combination, strict=True)) for combination in product(*values.values()))
+
+
+def cases(names: str, *rows: Sequence[Any]) -> tuple[dict[str, Any], ...]:
+    """Return one case per row, with the names in one string."""
+    return tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
+
+
+def cross(*parts: Iterable[Case]) -> tuple[dict[str, Any], ...]:
+    """Return all combinations of cases with different names; the last part varies fastest."""
+    return tuple(
+        {name: value for case in combination for name, value in case.items()} for combination in product(*parts)
+    )
 
 
 def show(value: Any) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any, get_args
 
-from theory.claims.claim import PRINTED, Check, Claim, Experiment, Kind, Matters, Place, Reading, Relation, Sides
+from theory.claims.claim import PRINTED, Check, Claim, Experiment, Kind, Matters, Place, Reading, Relation, Side, Sides
 
 __all__ = ["Registry", "all_claims", "get", "join", "read_checks", "read_own", "read_sections"]
 
@@ -133,9 +133,12 @@ def _build(entry: Mapping[str, Any], check: Check, group: str) -> Claim:
     options = {name: fields.pop(name) for name in ("vacuous_from", "log") if name in fields}
     relation = fields.pop("relation")
 
-    def read(sides: Sides | None, own: str) -> Reading | None:
+    def read(sides: Sides | Side | None, own: str) -> Reading | None:
         chosen = fields.pop(own, relation)
-        return None if sides is None else Reading(sides[0], chosen, sides[1], **options)
+        if sides is None:
+            return None
+        left, right = sides if isinstance(sides, tuple) else (check.printed[0], sides)
+        return Reading(left, chosen, right, **options)
 
     repaired, mutant = read(check.corrected, "corrected_relation"), read(check.mutant, "mutant_relation")
     experiment = fields.pop("experiment", None)

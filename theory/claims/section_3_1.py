@@ -195,7 +195,7 @@ CHECKS = {
     "eq-1-rejection-rule": Check(
         cases=POINTS,
         printed=(_rejects, lambda g, **_: g < 0),
-        corrected=(_rejects, lambda g, **_: g <= 0),
+        corrected=lambda g, **_: g <= 0,
         assumptions=(THETA,),
     ),
     "eq-2": Check(
@@ -210,10 +210,7 @@ CHECKS = {
     "eq-2-upper-bound": Check(
         cases=POINTS,
         printed=(repaired_loss, surrogate),
-        mutant=(
-            repaired_loss,
-            lambda h, g, y, theta: max(1 + (g - y * h) / 2, theta * (1 - g / (1 - theta)) - theta / 2, F(0)),
-        ),
+        mutant=lambda h, g, y, theta: max(1 + (g - y * h) / 2, theta * (1 - g / (1 - theta)) - theta / 2, F(0)),
         assumptions=(THETA,),
     ),
     "eq-4": Check(
@@ -237,7 +234,7 @@ CHECKS = {
     "surrogate-does-no-harm": Check(
         cases=_ETAS,
         printed=(_floor, lambda eta, theta: pointwise_risk(eta, theta) / 100),
-        corrected=(_floor, lambda eta, theta: (2 - 2 * theta) * pointwise_risk(eta, theta)),
+        corrected=lambda eta, theta: (2 - 2 * theta) * pointwise_risk(eta, theta),
         assumptions=(THETA,),
     ),
     "surrogate-affine": Check(
@@ -246,7 +243,7 @@ CHECKS = {
             for s, t, y, theta in product((F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS)
         ),
         printed=(surrogate, lambda h, g, y, theta: 1 + (g - y * h) / 2),
-        mutant=(surrogate, lambda h, g, y, theta: theta - rejection_slope(theta) * g),
+        mutant=lambda h, g, y, theta: theta - rejection_slope(theta) * g,
         assumptions=(THETA, _SMALL_VALUES),
     ),
     "eq-3": Check(
@@ -258,13 +255,13 @@ CHECKS = {
     "eq-3-representer": Check(
         cases=_with(lift=(F(1, 1000), F(1))),
         printed=(_at_minimiser, _off_span),
-        mutant=(_at_minimiser, lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2),
+        mutant=lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2,
         assumptions=(THETA, _CLOSED_FORM),
     ),
     "eq-3-quadratic-program": Check(
         cases=grid(h=(F(-2), F(0), F(2)), g=(F(-2), F(0), F(2)), y=(-1, 1), theta=(F(1, 10), F(2, 5))),
         printed=(surrogate, _quadratic_program),
-        mutant=(surrogate, lambda h, g, y, theta: max(1 + (g - y * h) / 2, F(0))),
+        mutant=lambda h, g, y, theta: max(1 + (g - y * h) / 2, F(0)),
         assumptions=(THETA,),
     ),
     "eq-3-parameters": Check(
@@ -276,7 +273,7 @@ CHECKS = {
     "candidates-ranked": Check(
         cases=grid(theta=(F(1, 10), F(3, 10)), flat=((4, 3), (12, 5)), steep=((3, 4), (0, 1))),
         printed=(lambda theta, flat, steep: _rotated_risk(steep, theta), _flat_risk),
-        corrected=(lambda theta, flat, steep: _rotated_risk(steep, theta), _flat_risk),
+        corrected=_flat_risk,
         # At angle 0 the candidate repeats the first coordinate.
         mutant=(lambda theta, flat, steep: _rotated_risk((1, 0), theta), _flat_risk),
         assumptions=(THETA,),

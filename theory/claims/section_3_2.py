@@ -171,19 +171,19 @@ CHECKS = {
     "me-sample-count": Check(
         cases=(*_LARGE, *_SMALL),
         printed=(_winner_rows, lambda B, K: 0.9 * math.floor(B / math.log2(K))),
-        corrected=(_winner_rows, _winner_rows_counted),
+        corrected=_winner_rows_counted,
         assumptions=(ARMS, BUDGET_PER_ARM),
     ),
     "me-largest-sample": Check(
         cases=_BUDGETS,
         printed=(_winner_rows, _rows_of_discarded),
-        mutant=(_winner_rows, _rows_of_discarded),
+        mutant=_rows_of_discarded,
         assumptions=(ARMS,),
     ),
     "me-budget-gain": Check(
         cases=(*_LARGE, *_SMALL),
         printed=(_winner_rows, lambda B, K: B // K),
-        corrected=(_winner_rows, lambda B, K: B // K + _gain(B, K)),
+        corrected=lambda B, K: B // K + _gain(B, K),
         assumptions=(ARMS, FIRST_EPISODE),
     ),
     "me-fails-more": Check(
@@ -198,7 +198,7 @@ CHECKS = {
             lambda b, feature, original: COSTS[feature] * _sample_aligned(b, original),
             lambda **case: math.floor(_budget_share(**case)),
         ),
-        corrected=(lambda b, feature, original: COSTS[feature] * _sample_aligned(b, original), _budget_share),
+        corrected=_budget_share,
     ),
     "sample-alignment-spend": Check(
         cases=_PRICES,
