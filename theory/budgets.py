@@ -72,9 +72,7 @@ def required_budget(
     """
     if not target > 0:
         raise ValueError(f"the target must be positive, got {target!r}")
-    end = _limit(bound, limit, parameters)
-    failure = f"no budget up to {end} brings {_name(bound)} to {target:g}"
-    return smallest_budget(_holds(bound, target, parameters), end, failure, _parts(bound, parameters))
+    return _search(bound, target, limit, parameters, "no budget up to {end} brings {name} to {target:g}")
 
 
 def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
@@ -88,24 +86,25 @@ def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, *
     >>> launch_budget(paper.delta_fail_uniform, K=8, gap=0.2, theta=0.1, kappa_lambda=0.5)
     1016
     """
-    end = _limit(bound, limit, parameters)
-    failure = f"{_name(bound)} applies to no budget up to {end}"
     # Every value but nan is at most infinity.
-    return smallest_budget(_holds(bound, math.inf, parameters), end, failure, _parts(bound, parameters))
+    return _search(bound, math.inf, limit, parameters, "{name} applies to no budget up to {end}")
 
 
-def _holds(bound: Callable[..., Bound], target: float, parameters: dict[str, Any]) -> Callable[[NDArray[Any]], Flags]:
-    """Return a function that tells for ascending budgets where the bound is at most the target.
-
-    A nan (assumption not met) compares false.
-    """
+def _search(bound: Callable[..., Bound], target: float, limit: int, parameters: dict[str, Any], failure: str) -> int:
+    """Return the smallest budget at which the bound is at most the target; nan (assumption not met) is not."""
+    end = _limit(bound, limit, parameters)
     log = {"log": True} if "log" in inspect.signature(bound).parameters else {}
     level = math.log(target) if log and target < math.inf else target
 
-    def at(budgets: Any) -> Any:
+    def holds(budgets: Any) -> Any:
         return np.asarray(bound(budgets, **parameters, strict=False, **log)) <= level
 
-    return at if is_elementwise(bound, parameters) else one_by_one(at)
+    name = getattr(bound, "__name__", repr(bound))
+    failure = failure.format(end=end, name=name, target=target)
+    # An elementwise bound costs the same at dozens of points.
+    if is_elementwise(bound, parameters):
+        return smallest_budget(holds, end, failure, SECTIONS)
+    return smallest_budget(one_by_one(holds), end, failure)
 
 
 def one_by_one(holds: Callable[[Any], Any]) -> Callable[[NDArray[Any]], Flags]:
@@ -122,10 +121,6 @@ def one_by_one(holds: Callable[[Any], Any]) -> Callable[[NDArray[Any]], Flags]:
     return works
 
 
-def _name(bound: Callable[..., Bound]) -> str:
-    return getattr(bound, "__name__", repr(bound))
-
-
 def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) -> int:
     """Return the largest budget to consider: draws without replacement end with the population."""
     if parameters.get("population") is None:
@@ -139,11 +134,6 @@ def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) 
         return False
 
     return smallest_budget(one_by_one(exhausts), limit, "unreachable") - 1 if exhausts(limit) else limit
-
-
-def _parts(bound: Callable[..., Bound], parameters: dict[str, Any]) -> int:
-    """Return the number of parts of a search: an elementwise bound costs the same at dozens of points."""
-    return SECTIONS if is_elementwise(bound, parameters) else 2
 
 
 def smallest_budget(works: Callable[[NDArray[Any]], Flags], limit: int, failure: str, parts: int = 2) -> int:

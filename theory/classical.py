@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
+from theory.formulas import halving_schedule
+
 __all__ = ["CLASSICAL", "ClassicalBound", "Kind", "SubGaussianArms", "exchange_exponent", "find_bounds"]
 
 Kind: TypeAlias = Literal["upper", "lower"]
@@ -76,20 +78,26 @@ class SubGaussianArms:
 
 
 def _bound_uniform(budget: float, arms: SubGaussianArms) -> float:
-    """Bound uniform allocation by Hoeffding's inequality and a union over the arms."""
+    """Bound uniform allocation by Hoeffding's inequality (1963, Theorem 2) and a union over the arms."""
     pulls = budget // len(arms.gaps)
     return math.fsum(math.exp(-pulls * exponent) for exponent in arms.exponents() if exponent > 0)
 
 
 def _bound_rejects(budget: float, arms: SubGaussianArms) -> float:
-    """Bound successive rejects by K (K - 1) / 2 exp(-(B - K) / (4 s^2 logbar(K) H_2))."""
+    """Bound successive rejects by K (K - 1) / 2 exp(-(B - K) / (4 s^2 logbar(K) H_2)).
+
+    Audibert, Bubeck and Munos (COLT 2010), Theorem 2.
+    """
     K = len(arms.gaps)
     logbar = 0.5 + math.fsum(1.0 / i for i in range(2, K + 1))
     return K * (K - 1) / 2 * math.exp(min(0.0, -(budget - K) / (4.0 * arms.variance * logbar * arms.hardness)))
 
 
 def _bound_halving(budget: float, arms: SubGaussianArms) -> float:
-    """Bound sequential halving by 3 L exp(-B / (16 s^2 H_2 L)), L = ceil(log2 K), for B >= K L."""
+    """Bound sequential halving by 3 L exp(-B / (16 s^2 H_2 L)), L = ceil(log2 K), for B >= K L.
+
+    Lattimore and Szepesvari (2020), Theorem 33.10; twice the exponent of Karnin, Koren and Somekh (ICML 2013).
+    """
     K = len(arms.gaps)
     rounds = (K - 1).bit_length()
     if budget < K * rounds:
@@ -104,15 +112,13 @@ def _bound_halving_sum(budget: float, arms: SubGaussianArms, *, accumulate: bool
     outside the j arms with the smallest gaps, for any j < k_t. With pulls of the round only, the other a_t - 1 active
     arms are at worst those with the smallest gaps. With all pulls so far, every other arm counts.
     """
-    exponents, active = arms.exponents(), len(arms.gaps)
-    rounds, pulls, total = (active - 1).bit_length(), 0.0, []
-    for _ in range(rounds):
-        new = budget // (rounds * active)
-        pulls = pulls + new if accumulate else new
+    exponents, total = arms.exponents(), []
+    schedule = halving_schedule(math.floor(budget), len(arms.gaps))
+    rows = schedule.accumulated if accumulate else schedule.pulls
+    for active, kept, pulls in zip(schedule.active, schedule.kept, rows, strict=True):
         others = exponents if accumulate else exponents[: active - 1]
         winners = [math.exp(-pulls * exponent) for exponent in others]
-        active = (active + 1) // 2
-        total.append(min(1.0, *(math.fsum(winners[j:]) / (active - j) for j in range(active))))
+        total.append(min(1.0, *(math.fsum(winners[j:]) / (kept - j) for j in range(kept))))
     return math.fsum(total)
 
 
@@ -161,24 +167,25 @@ _kept_exponent = lru_cache(maxsize=256)(exchange_exponent)
 
 
 def _bound_exchange(budget: float, arms: SubGaussianArms, *, uniform: bool = False) -> float:
-    """Bound every strategy that treats arms alike from below, by the best arm exchanged with another one."""
+    """Bound every strategy that treats arms alike from below, by the best arm exchanged with another one.
+
+    Theorem 21; Kaufmann, Cappe and Garivier (JMLR 2016), Lemma 1.
+    """
     pulls = budget // len(arms.gaps) * len(arms.gaps) if uniform else budget
-    value = (
-        0.25 * math.exp(-pulls * _kept_exponent(arms.divergences, uniform=uniform)) if arms.divergences else math.nan
-    )
+    values = []
+    if arms.divergences:
+        values.append(0.25 * math.exp(-pulls * _kept_exponent(arms.divergences, uniform=uniform)))
     if arms.deviation > 0.0:
         # Every pull of one of the two arms tells as much, and the likelihood ratio test is the best.
         informative = 2.0 * pulls / len(arms.gaps) if uniform else pulls
         gap = min(gap for gap in arms.gaps if gap > 0)
-        value = max(
-            value if arms.divergences else 0.0, 0.5 * math.erfc(gap * math.sqrt(informative / 8.0) / arms.deviation)
-        )
-    return value
+        values.append(0.5 * math.erfc(gap * math.sqrt(informative / 8.0) / arms.deviation))
+    return max(values, default=math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicalBound:
-    """A bound with its name, its source and the strategy that it covers.
+    """A bound with its name and the strategy that it covers.
 
     Attributes
     ----------
@@ -188,8 +195,6 @@ class ClassicalBound:
         "uniform", "rejects", "halving", "accumulated halving", or "any" for all but uniform allocation.
     function : callable
         ``function(budget, arms)`` falls with the budget; NaN where the bound does not apply.
-    source : str
-        Where it is proved.
     allows_ties : bool
         Whether several arms may be best.
     kind : {"upper", "lower"}
@@ -200,7 +205,6 @@ class ClassicalBound:
     title: str
     strategy: str
     function: Callable[[float, SubGaussianArms], float]
-    source: str
     allows_ties: bool = False
     kind: Kind = "upper"
 
@@ -209,57 +213,22 @@ class ClassicalBound:
 CLASSICAL: dict[str, ClassicalBound] = {
     bound.name: bound
     for bound in (
-        ClassicalBound(
-            "hoeffding",
-            "Hoeffding and union bound",
-            "uniform",
-            _bound_uniform,
-            "Hoeffding (1963), Theorem 2, for every other arm",
-            allows_ties=True,
-        ),
-        ClassicalBound(
-            "audibert",
-            "Audibert et al. (2010)",
-            "rejects",
-            _bound_rejects,
-            "Audibert, Bubeck and Munos (COLT 2010), Theorem 2",
-        ),
-        ClassicalBound(
-            "karnin",
-            "Lattimore, Szepesvari (2020)",
-            "halving",
-            _bound_halving,
-            "Lattimore and Szepesvari (2020), Theorem 33.10, with ceil(log2 K) rounds; twice the exponent of Karnin, "
-            "Koren and Somekh (ICML 2013), Theorem 4.1",
-        ),
-        ClassicalBound(
-            "halving_sum",
-            "finite-sum bound",
-            "halving",
-            _bound_halving_sum,
-            "Markov's inequality in every round, see the source",
-        ),
+        ClassicalBound("hoeffding", "Hoeffding and union bound", "uniform", _bound_uniform, allows_ties=True),
+        ClassicalBound("audibert", "Audibert et al. (2010)", "rejects", _bound_rejects),
+        ClassicalBound("karnin", "Lattimore, Szepesvari (2020)", "halving", _bound_halving),
+        ClassicalBound("halving_sum", "finite-sum bound", "halving", _bound_halving_sum),
         ClassicalBound(
             "accumulated_sum",
             "finite-sum bound, all pulls",
             "accumulated halving",
             partial(_bound_halving_sum, accumulate=True),
-            "Markov's inequality in every round, see the source",
         ),
-        ClassicalBound(
-            "exchange",
-            "lower bound, any strategy",
-            "any",
-            _bound_exchange,
-            "Theorem 21; Kaufmann, Cappe and Garivier (JMLR 2016), Lemma 1",
-            kind="lower",
-        ),
+        ClassicalBound("exchange", "lower bound, any strategy", "any", _bound_exchange, kind="lower"),
         ClassicalBound(
             "exchange_uniform",
             "lower bound, equal pulls",
             "uniform",
             partial(_bound_exchange, uniform=True),
-            "Theorem 21; Kaufmann, Cappe and Garivier (JMLR 2016), Lemma 1",
             kind="lower",
         ),
     )

@@ -433,21 +433,9 @@ def _floor_over_log(budget: Ints, arms: Ints, multiple: Ints) -> Ints:
     return floors
 
 
-def _exact_floor(*numbers: Any) -> int:
-    budget, arms, multiple = map(int, numbers)
-    if arms & (arms - 1) == 0:
-        return budget // (multiple * (arms.bit_length() - 1))
-    with localcontext() as context:
-        context.prec = _DIGITS
-        return int(Decimal(budget) / (multiple * _log2(arms)))
-
-
-_DIGITS = 60
-"""Numbers below 2^63 have 19 digits, so 60 leave a relative error of 1e-40 for the distance to an integer."""
-
-
-@functools.lru_cache(maxsize=1024)
-def _log2(arms: int) -> Decimal:
-    with localcontext() as context:
-        context.prec = _DIGITS
-        return Decimal(arms).ln() / Decimal(2).ln()
+def _exact_floor(budget: int, arms: int, multiple: int) -> int:
+    # Numbers below 2^63 have 19 digits, so 60 leave a relative error of 1e-40 for the distance to an integer.
+    with localcontext(prec=60):
+        whole = int(arms).bit_length() - 1
+        log2 = Decimal(int(arms)).ln() / Decimal(2).ln() if arms & (arms - 1) else Decimal(whole)
+        return int(Decimal(int(budget)) / (int(multiple) * log2))

@@ -61,13 +61,6 @@ def test_gap_ceiling_in_closed_form() -> None:
     assert formulas.gap_ceiling(0.2, 100.0) == 1.0
 
 
-def test_gap_ceiling_is_reached() -> None:
-    # One atom with feature 1 and label +1 has risk 1 - r; an arm with feature 0 has risk 1.
-    theta, r = 0.1, 0.7
-    grid = loss(*box(r, 2001), theta)
-    assert 1 - grid.min() == pytest.approx(formulas.gap_ceiling(theta, r), abs=1e-12)
-
-
 @given(THETAS)
 def test_order_of_the_constants(theta: float) -> None:
     c = formulas.rademacher_constant(theta)
@@ -110,14 +103,6 @@ def test_tight_rademacher_constant_by_enumeration(theta: float) -> None:
         assert one_row / r > 0.9 * formulas.tight_rademacher_constant(theta)
 
 
-@given(THETAS, RADII)
-def test_replacement_range(theta: float, r: float) -> None:
-    full = formulas.replacement_range(theta, r)
-    reduced = formulas.replacement_range(theta, r, kernel="nonnegative")
-    assert full == formulas.loss_range(theta, r)
-    assert 0 < reduced <= full
-
-
 @pytest.mark.parametrize(("theta", "r"), [(0.1, 0.8), (0.3, 0.4), (0.4, 2.0), (0.45, 1.0)])
 def test_nonnegative_kernel_moves_the_loss_less(theta: float, r: float) -> None:
     """Random feature vectors at a nonnegative angle and random balls: the change stays below the range."""
@@ -141,12 +126,6 @@ def test_nonnegative_kernel_moves_the_loss_less(theta: float, r: float) -> None:
         assert change >= 0.98 * limit
 
 
-@pytest.mark.parametrize("theta", [-0.1, 0.0, 0.5, 0.75])
-def test_theta_outside_its_interval_is_named(theta: float) -> None:
-    with pytest.raises(AssumptionError, match="theta"):
-        paper.lemma_3(100, theta, 1.0, 0.05)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -161,23 +140,6 @@ def test_theta_outside_its_interval_is_named(theta: float) -> None:
 def test_bad_input(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
-
-
-def test_the_constants_explode_as_theta_approaches_one_half() -> None:
-    thetas = 0.5 - np.logspace(-1, -8, 8)
-    for constant in (
-        formulas.rademacher_constant,
-        formulas.tight_rademacher_constant,
-        formulas.dual_constant,
-    ):
-        values = np.asarray(constant(thetas))
-        assert np.all(np.diff(values) > 0)
-        assert values[-1] > 1e6
-
-
-def test_the_range_vanishes_with_the_radius() -> None:
-    assert formulas.loss_range(0.2, 0.0) == 0.0
-    assert formulas.loss_range(0.2, 1e-9) == pytest.approx(2e-9)
 
 
 def test_a_miss_by_nothing_is_not_negative() -> None:

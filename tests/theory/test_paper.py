@@ -208,12 +208,6 @@ def test_limits() -> None:
     assert 27.9 < value <= 28
 
 
-def test_broken_assumptions_are_masked_one_by_one() -> None:
-    masked = paper.delta_fail_uniform([100, 80000], 8, [[0.2], [0.9]], 0.1, 0.5, strict=False)
-    assert np.array_equal(np.isnan(masked), [[True, False], [True, True]])
-    assert paper.excess_risk_uniform([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05).shape == (2,)
-
-
 def test_lemma_4_uses_the_smallest_gap_in_its_condition() -> None:
     assert paper.lemma_4(1000, 0.4, 0.1, 0.5, min_gap=0.2) == paper.lemma_4(1000, 0.4, 0.1, 0.5)
     with pytest.raises(AssumptionError, match="identification"):
@@ -243,11 +237,6 @@ def test_bad_input_in_one_line(arguments: tuple[float, ...], message: str) -> No
     with pytest.raises(ValueError, match=message) as caught:
         paper.delta_fail_uniform(*arguments)
     assert "\n" not in str(caught.value)
-
-
-def test_bad_options() -> None:
-    with pytest.raises(ValueError, match="delta must be strictly between 0 and 1"):
-        paper.lemma_3(100, 0.1, 0.5, 1.0)
 
 
 def test_an_assumption_error_survives_pickling() -> None:

@@ -74,22 +74,6 @@ def test_rows_of_the_selected_arm(c: int) -> None:
     assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\,\log_2K$ divides $B$" in THEOREMS
 
 
-@pytest.mark.parametrize(
-    "premise",
-    [
-        "with one caveat: fresh rounds must be drawn independently of each other",
-        "(iii) If the rows are i.i.d. from the distribution,",
-        "(iv) If the pairs of rows are independent across draws",
-        "(v) Median elimination with fresh rows and pairs that are independent across draws",
-        r"for $\theta\le0.2929$ ($c_d=1$) and $\Delta<\min(r,1-2\theta)$ no valid bound",
-        r"exact for $\theta\le0.2929$ and $\Delta<\min(r,1-2\theta)$",
-        "$k=1$ if $|S^*|=1$ and $k=K$ with ties",
-    ],
-)
-def test_the_theorems_name_the_premise(premise: str) -> None:
-    assert premise in THEOREMS
-
-
 def test_the_entropy_form_is_the_smallest_entropy_and_applies_to_every_split() -> None:
     """Against a fine grid of p, and 1 - max gap - inf l <= M (1 - e) / 2 for every split up to twice the gap."""
     for epsilon in (1e-3, 0.1, 0.4, 0.75, 0.97):

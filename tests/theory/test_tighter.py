@@ -69,15 +69,6 @@ def test_values_of_the_pairwise_sum_and_of_the_split(row: tuple[int, int, float,
     assert value >= float(min(best_split, pairwise)) - 0.05 * abs(value) - 1e-9
 
 
-@pytest.mark.parametrize("theta", [0.1, 0.2, 0.3, 0.4])
-def test_launch_budget_against_lemma_1(theta: float) -> None:
-    r = 1 - 2 * theta
-    ratio = 16 * (formulas.rademacher_constant(theta) * r / 0.1) ** 2 / tighter.launch_rows(0.1, theta, r)
-    assert ratio >= 20
-    symmetrised = tighter.launch_rows(0.1, theta, r, optimism="rademacher")
-    assert ratio > 16 * (formulas.rademacher_constant(theta) * r / 0.1) ** 2 / symmetrised >= 5
-
-
 @given(points())
 def test_below_the_correction_on_its_whole_domain(p: BoundProblem) -> None:
     slack = 1e-9
@@ -245,15 +236,6 @@ def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) 
     with pytest.raises(AssumptionError, match="gap=3") as caught:
         bound(10**9, 8, gap, theta, r)
     assert caught.value.missed_by == pytest.approx(3 - formulas.gap_ceiling(theta[69_000], r[69_000]))
-
-
-def test_a_mean_above_the_largest_value_is_refused() -> None:
-    point = (2400, 8, 0.2, 0.1, 0.5)
-    assert tighter.delta_fail_uniform(*point, mean_kappa_lambda=0.5) == tighter.delta_fail_uniform(*point)
-    with pytest.raises(ValueError, match=r"mean_kappa_lambda must not exceed kappa_lambda .* got 0.6"):
-        tighter.delta_fail_uniform(*point, mean_kappa_lambda=0.6)
-    with pytest.raises(ValueError, match="mean_kappa_lambda"):
-        tighter.lemma_4(300, 0.2, 0.1, 0.5, mean_kappa_lambda=[0.4, 0.6], strict=False)
 
 
 def test_messages_never_round_a_number_to_another_one() -> None:

@@ -27,7 +27,6 @@ import numpy as np
 from scipy import special
 
 from theory import exact
-from theory._inputs import Floats, Ints
 from theory.exact import AffinePool, make_pool
 from theory.formulas import (
     FLOATS,
@@ -127,12 +126,6 @@ def parameters(name: str) -> tuple[int, float, float, float]:
     return built.arms, float(built.gap()), float(built.theta), float(built.kappa_lambda)
 
 
-def log_binomial(n: int, k: Ints, p: float) -> Floats:
-    """Return log P(Bin(n, p) = k)."""
-    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    return np.asarray(ways + k * math.log(p) + (n - k) * math.log1p(-p))
-
-
 def log_counts(n: int, counts: tuple[int, ...], chances: tuple[Any, ...], xp: Any = FLOATS) -> Any:
     """Return log P(these counts of disjoint kinds among n rows), one chance per kind."""
     rest, other = n - sum(counts), 1 - sum(chances)
@@ -226,7 +219,8 @@ def corner_flip(n: int, tilt: float, third: float) -> float:
     total = np.arange(max(0, int(n * share - width)), min(n, int(n * share + width)) + 1)
     least = total // 2 + 1
     wins = special.betainc(least, total - least + 1, (share - tilt) / 2 / share)
-    return float(np.sum(np.exp(log_binomial(n, total, share)) * wins))
+    logs = exact.log_probabilities(np.stack([total, n - total], axis=1), (share, third))
+    return float(np.sum(np.exp(logs) * wins))
 
 
 def corner_regret(n: int, tilt: Any, third: Any, theta: Any = CORNER_THETA) -> Any:
@@ -339,6 +333,11 @@ def pulls(B: int, K: int) -> list[int]:
     return [int(n) for n in halving_schedule(B, K).pulls]
 
 
+def total_pulls(B: int, K: int) -> int:
+    """Return the sum of the n_t, the rows of the arm that is left."""
+    return sum(pulls(B, K))
+
+
 def active(B: int, K: int) -> list[int]:
     """Return the active arms |A_t| of each round."""
     return [int(a) for a in halving_schedule(B, K).active]
@@ -395,29 +394,33 @@ def two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction,
 
 
 @lru_cache(maxsize=32)
-def better_counts(name: str, n: int) -> tuple[Fraction, ...]:
-    """Return the distribution of X, the number of rivals that score strictly better than the first arm."""
+def _scored_samples(name: str, n: int) -> list[tuple[tuple[int, ...], list[Fraction], Fraction]]:
+    """Return counts, scores of all arms and probability of every sample of n rows that the arms share."""
     built = pool(name)
-    chances = [F(0)] * built.arms
-    for counts, p in exact.sample_distribution(built, n):
-        scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
-        chances[sum(s < scores[0] for s in scores[1:])] += p
-    return tuple(chances)
+    return [
+        (counts, [exact.score(built, arm, counts) for arm in range(built.arms)], p)
+        for counts, p in exact.sample_distribution(built, n)
+    ]
+
+
+def mean_over_samples(name: str, n: int, value: Callable[[list[Fraction], tuple[int, ...]], int]) -> Fraction:
+    """Return the exact mean of a function of scores and counts, such as an event, on n rows that all arms share."""
+    return sum((p * value(scores, counts) for counts, scores, p in _scored_samples(name, n)), F(0))
+
+
+def count_better(scores: list[Fraction], _: Any = None) -> int:
+    """Return X, the number of rivals that score strictly better than the first arm."""
+    return sum(score < scores[0] for score in scores[1:])
 
 
 def half_beaten(name: str, n: int) -> Fraction:
     """Return the exact probability that at least half of the arms score strictly better than the first arm."""
-    return sum(better_counts(name, n)[pool(name).arms // 2 :], F(0))
+    return mean_over_samples(name, n, lambda scores, _: count_better(scores) >= len(scores) // 2)
 
 
 def markov(divisor: int) -> Any:
-    """Return Markov\'s bound of that probability: E[X] over the number of arms divided by `divisor`."""
-
-    def bound(name: str, n: int) -> Fraction:
-        mean = sum((k * p for k, p in enumerate(better_counts(name, n))), F(0))
-        return mean / F(pool(name).arms, divisor)
-
-    return bound
+    """Return Markov's bound of that probability: E[X] over the number of arms divided by `divisor`."""
+    return lambda name, n: mean_over_samples(name, n, count_better) / F(pool(name).arms, divisor)
 
 
 def sum_of_pairs(name: str, n: int) -> float:

@@ -17,19 +17,14 @@ from theory.claims._instances import (
     OUTLIERS,
     OUTLIERS_SMALL_BALL,
     is_outlier_instance,
+    log_tail_unit_range,
     outlier_beats,
     outlier_gap,
     pairwise,
     parameters,
 )
 from theory.claims.claim import Assumption, Check, grid
-from theory.formulas import (
-    complexity,
-    identification_margin,
-    launch_rows,
-    rademacher_constant,
-    uniform_risk_deviation,
-)
+from theory.formulas import complexity, launch_rows, rademacher_constant, uniform_risk_deviation
 
 F = Fraction
 
@@ -111,7 +106,7 @@ def _lemma_4_corrected(**case: Any) -> float:
 
 def _lemma_4_without_nine(**case: Any) -> float:
     """Plant an error: the range of the loss taken as one, log(2 exp(−2n x²))."""
-    return float(math.log(2) - 2 * case["n"] * identification_margin(*case_parameters(**case)) ** 2)
+    return math.log(2) + log_tail_unit_range(*case_parameters(**case))
 
 
 def _meets_launch_condition(**case: Any) -> bool:
@@ -123,13 +118,8 @@ LEMMA_4_PREMISES = (
     Assumption(OUTLIER_PREMISE, lambda **case: "name" in case or is_outlier_instance(**case), instance=True),
     Assumption("identification condition with the factor 16", _meets_launch_condition),
 )
-LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
-    {"name": "opposed", "n": 500},
-    OUTLIERS,
-    OUTLIERS_SMALL_BALL,
-)
 LEMMA_4 = Check(
-    cases=LEMMA_4_CASES,
+    cases=({"name": "opposed", "n": 500}, OUTLIERS, OUTLIERS_SMALL_BALL),
     printed=(comparison, _lemma_4_printed),
     corrected=_lemma_4_corrected,
     assumptions=LEMMA_4_PREMISES,

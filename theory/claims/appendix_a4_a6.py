@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from theory import exact, paper
+from theory import paper
 from theory.claims._assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA
 from theory.claims._exact_losses import best_surrogate, surrogate_risk
 from theory.claims._instances import (
-    OUTLIER_PREMISE,
-    is_outlier_instance,
-    outlier_gap,
+    mean_over_samples,
     outlier_optimism,
     outlier_pessimism,
     pairwise,
@@ -23,7 +20,7 @@ from theory.claims._instances import (
     sum_of_pairs,
     walk_bound,
 )
-from theory.claims.appendix_a1 import LEMMA_4, rademacher_term
+from theory.claims.appendix_a1 import LEMMA_4, LEMMA_4_PREMISES, case_parameters, rademacher_term
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.theorem_1 import (
     RADEMACHER_CASES,
@@ -34,10 +31,11 @@ from theory.claims.theorem_1 import (
     walk_lemma_3,
 )
 from theory.formulas import (
-    identification_margin,
     launch_rows,
     log_failure_pair,
+    log_tail_corrected,
     log_tail_paper,
+    log_tail_simplified,
     loss_range,
     regret_paper,
 )
@@ -55,11 +53,9 @@ def _largest(name: str, n: int) -> float:
     return float(max(pairwise(name, rival, n) for rival in range(1, pool(name).arms)))
 
 
-@lru_cache(maxsize=64)
 def _beaten(name: str, n: int) -> float:
     """Return exact P(some arm scores strictly better than the first)."""
-    built = pool(name)
-    return float(1 - exact.uniform_selection(built, built.arms * n)[0])
+    return float(mean_over_samples(name, n, lambda scores, _: min(scores) < scores[0]))
 
 
 def _bounds(gaps: tuple[float, ...], n: int, theta: float, r: float) -> float:
@@ -151,19 +147,17 @@ def _walk_regret(n: int, theta: float, delta: float) -> float:
 WALK_HALF = (30, F(16, 25), F(1, 1000), F(128, 10**7))
 
 
-@lru_cache(maxsize=16)
 def _selection(name: str, n: int, good_rows: int) -> tuple[Fraction, Fraction, Fraction]:
     """Return (P(bad and i_s = 1), P(bad), P(i_s = 1)); bad: the first arm is right on ``good_rows`` rows or more."""
-    built = pool(name)
-    joint = bad = chosen = F(0)
-    for counts, p in exact.sample_distribution(built, n):
-        scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
-        is_bad = n - counts[1] >= good_rows
-        is_first = scores[0] == min(scores)
-        joint += p * (is_bad and is_first)
-        bad += p * is_bad
-        chosen += p * is_first
-    return joint, bad, chosen
+
+    def bad(scores: Any, counts: tuple[int, ...]) -> bool:
+        return n - counts[1] >= good_rows
+
+    def first(scores: list[Fraction], counts: Any) -> bool:
+        return scores[0] == min(scores)
+
+    joint = mean_over_samples(name, n, lambda *sample: bad(*sample) and first(*sample))
+    return joint, mean_over_samples(name, n, bad), mean_over_samples(name, n, first)
 
 
 def _conditional(name: str, n: int, good_rows: int) -> Fraction:
@@ -187,17 +181,18 @@ def _either(half: Fraction) -> Any:
     return event
 
 
-@lru_cache(maxsize=16)
 def _events(name: str, n: int) -> tuple[Fraction, Fraction, Fraction]:
     """Return exact (P(A or B), P(A), P(B)) for the two events of A.6 and the second arm."""
-    built = pool(name)
-    risks, gap = built.risks(), built.gaps()[1]
-    either = first = second = F(0)
-    for counts, p in exact.sample_distribution(built, n):
-        a = exact.score(built, 1, counts) < risks[1] - gap / 2
-        b = exact.score(built, 0, counts) > risks[0] + gap / 2
-        either, first, second = either + p * (a or b), first + p * a, second + p * b
-    return either, first, second
+    risks, half = pool(name).risks(), pool(name).gaps()[1] / 2
+
+    def low(scores: list[Fraction], _: Any) -> bool:
+        return scores[1] < risks[1] - half
+
+    def high(scores: list[Fraction], _: Any) -> bool:
+        return scores[0] > risks[0] + half
+
+    either = mean_over_samples(name, n, lambda *sample: low(*sample) or high(*sample))
+    return either, mean_over_samples(name, n, low), mean_over_samples(name, n, high)
 
 
 def _optimism(**case: Fraction) -> Fraction:
@@ -211,32 +206,20 @@ def _two_parts(**case: Fraction) -> Fraction:
     return (best - learned) + (learned - value)
 
 
-def _tail(prefactor: int, exponent: Any) -> Any:
-    """Return log(prefactor · exp(−exponent·n·x²)) on the outlier instance."""
-
-    def bound(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
-        margin = identification_margin(n, outlier_gap(r, theta, p, q), theta, r)
-        return float(math.log(prefactor) - float(exponent(theta, r)) * n * margin**2)
-
-    return bound
+def _tail_printed(**case: Any) -> float:
+    """Return log(2 exp(−(2/9) n x²)) on the outlier instance."""
+    return math.log(2) + float(log_tail_paper(*case_parameters(**case)))
 
 
-def _meets_launch_condition(r: float, theta: float, n: int, count: int, p: float, q: float) -> bool:
-    gap = outlier_gap(r, theta, p, q)
-    return bool(gap > 0 and n > launch_rows(16, gap, theta, r))
+def _tail_corrected(**case: Any) -> float:
+    """Return log exp(−2 n x²/M²)."""
+    return float(log_tail_corrected(*case_parameters(**case), loss_range(case["theta"], case["r"])))
 
 
-_PREMISES = (
-    Assumption(OUTLIER_PREMISE, is_outlier_instance, instance=True),
-    Assumption("identification condition with the factor 16", _meets_launch_condition),
-)
-_PRINTED = _tail(2, lambda theta, r: 2 / 9)
-_CORRECTED = _tail(1, lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)
-
-
-def _fixed_model(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
+def _fixed_model(**case: Any) -> float:
     """Return log exp(−nΔ²/(2M²)): Hoeffding for the best model of the training set, which is fixed."""
-    return float(-n * outlier_gap(r, theta, p, q) ** 2 / (2 * loss_range(theta, r) ** 2))
+    n, gap, theta, r = case_parameters(**case)
+    return float(log_tail_simplified(n, gap, 2 * loss_range(theta, r) ** 2))
 
 
 OPTIMISTIC = (
@@ -260,9 +243,9 @@ _CONDITIONS = tuple(
 
 _TAIL = Check(
     cases=OPTIMISTIC,
-    printed=(outlier_optimism, _PRINTED),
-    corrected=_CORRECTED,
-    assumptions=_PREMISES,
+    printed=(outlier_optimism, _tail_printed),
+    corrected=_tail_corrected,
+    assumptions=LEMMA_4_PREMISES,
 )
 
 
@@ -370,9 +353,9 @@ CHECKS = {
     "a6-term-a": replace(_TAIL),
     "a6-term-b": Check(
         cases=PESSIMISTIC,
-        printed=(outlier_pessimism, _PRINTED),
+        printed=(outlier_pessimism, _tail_printed),
         corrected=_fixed_model,
-        assumptions=_PREMISES,
+        assumptions=LEMMA_4_PREMISES,
     ),
     "a6-conclusion": Check(
         cases=grid(n=(5000,), gap=(0.1, 0.3, 0.5), theta=(0.1,), r=(0.5,)),

@@ -28,14 +28,16 @@ from theory.claims._instances import (
     pairwise,
     pool,
     pulls,
+    rounds,
     sum_of_pairs,
+    total_pulls,
     two_rounds,
 )
 from theory.claims._strategies import build_corner_check
 from theory.claims.appendix_a1 import LEMMA_4
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.theorem_1 import LEMMA_1_II
-from theory.formulas import identification_margin, log_tail_paper
+from theory.formulas import log_tail_paper
 
 F = Fraction
 
@@ -52,7 +54,7 @@ def _chain(factor: Any) -> Any:
 
 
 def _log_q(rows: int, first: int, gap: float, theta: float, r: float) -> float:
-    return float(-2 / 9 * rows * identification_margin(first, gap, theta, r) ** 2)
+    return float(rows / first * log_tail_paper(first, gap, theta, r))
 
 
 _ROUNDS = tuple(
@@ -63,7 +65,7 @@ _ROUNDS = tuple(
 
 _ENOUGH_ROWS = Assumption(
     "the first round has at least K rows, and K <= 400",
-    lambda B, K, **_: K <= 400 and B // (K * (K - 1).bit_length()) >= K,
+    lambda B, K, **_: K <= 400 and _first(B, K) >= K,
 )
 _DIVISIBLE = tuple({"B": 960 * K * (K.bit_length() - 1), "K": K} for K in (2, 4, 8, 16, 32))
 _SERIES = grid(T=(1, 2, 5, 10), q=(0.01, 0.11, 0.5, 0.9))
@@ -86,8 +88,8 @@ _LOST = (
 )
 
 
-def _total(B: int, K: int) -> int:
-    return sum(pulls(B, K))
+def _first(B: int, K: int) -> int:
+    return B // (K * rounds(K))
 
 
 CHECKS = {
@@ -135,9 +137,9 @@ CHECKS = {
         cases=_DIVISIBLE,
         printed=(
             lambda B, K: tuple(pulls(B, K)),
-            lambda B, K: tuple(2**t * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
+            lambda B, K: tuple(2**t * _first(B, K) for t in range(rounds(K))),
         ),
-        mutant=lambda B, K: tuple(2 ** (t + 1) * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
+        mutant=lambda B, K: tuple(2 ** (t + 1) * _first(B, K) for t in range(rounds(K))),
         assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     "a5-series-1": Check(
@@ -164,27 +166,27 @@ CHECKS = {
     "a5-regret": build_corner_check("median", LEMMA_1_II.cases),
     "a5-count-1": Check(
         cases=_DIVISIBLE,
-        printed=(_total, lambda B, K: pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))),
+        printed=(total_pulls, lambda B, K: pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))),
         corrected=lambda B, K: pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length())),
         assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     "a5-count-2": Check(
         cases=_DIVISIBLE,
         printed=(lambda B, K: sum(2**t for t in range(1, K.bit_length())), lambda B, K: 2 ** (K.bit_length()) - 1),
-        corrected=(_total, lambda B, K: (K - 1) * (B // (K * (K.bit_length() - 1)))),
+        corrected=(total_pulls, lambda B, K: (K - 1) * _first(B, K)),
         assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     "a5-count-3": Check(
         cases=_DIVISIBLE,
-        printed=(_total, lambda B, K: K * (B // (K * (K.bit_length() - 1)))),
-        corrected=lambda B, K: (K - 1) * (B // (K * (K.bit_length() - 1))),
+        printed=(total_pulls, lambda B, K: K * _first(B, K)),
+        corrected=lambda B, K: (K - 1) * _first(B, K),
         assumptions=(POWER_OF_TWO,),
     ),
     "a5-count-4": Check(
         cases=({"B": 9, "K": 2}, *_DIVISIBLE),
-        printed=(_total, lambda B, K: B // (K.bit_length() - 1)),
-        corrected=lambda B, K: B // (K.bit_length() - 1) // 2,
-        mutant=lambda B, K: F(1, 2) * (B // (K.bit_length() - 1)),
+        printed=(total_pulls, lambda B, K: B // rounds(K)),
+        corrected=lambda B, K: B // rounds(K) // 2,
+        mutant=lambda B, K: F(1, 2) * (B // rounds(K)),
         assumptions=(POWER_OF_TWO,),
     ),
 }

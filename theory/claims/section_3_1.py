@@ -19,7 +19,7 @@ from theory.claims._exact_losses import (
     surrogate_risk,
 )
 from theory.claims.claim import Assumption, Check, grid
-from theory.formulas import rejection_slope
+from theory.formulas import rejection_slope, surrogate_pieces
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5), F(49, 100))
@@ -146,8 +146,8 @@ def _neighbour(data: str, theta: Fraction, C: Fraction, step: Vector) -> Fractio
 
 def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fraction:
     """Return min ξ subject to ξ ≥ 1 + (g − yh)/2, ξ ≥ θ(1 − g/(1−2θ)), ξ ≥ 0: the constraint that binds."""
-    constraints = (1 + (g - y * h) / 2, theta - theta * g / (1 - 2 * theta), F(0))
-    return next(x for x in constraints if all(x >= other for other in constraints))
+    constraints = surrogate_pieces(y * h, g, theta)
+    return next(F(x) for x in constraints if all(x >= other for other in constraints))
 
 
 _CLOSED_FORM = Assumption(

@@ -9,8 +9,9 @@ from typing import Any
 
 from theory import exact
 from theory.claims._assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
-from theory.claims._instances import active, failure_median, failure_uniform, pool, pulls
+from theory.claims._instances import active, failure_median, failure_uniform, pool, pulls, rounds, total_pulls
 from theory.claims.claim import Check, grid
+from theory.formulas import halving_schedule
 
 F = Fraction
 COSTS = {"Fac": F(5), "Pix": F(6, 5), "Kar": F(1), "Zer": F(19, 20), "Fou": F(3, 2), "Mor": F(9, 10)}
@@ -25,30 +26,22 @@ _PRICES = tuple(
 )
 
 
-def _rounds(K: int) -> int:
-    return (K - 1).bit_length()
-
-
 def _arms_left(K: int, half: Any) -> int:
-    for _ in range(_rounds(K)):
+    for _ in range(rounds(K)):
         K = half(K)
     return K
 
 
 def _spent(B: int, K: int) -> int:
-    return sum(a * n for a, n in zip(active(B, K), pulls(B, K), strict=True))
-
-
-def _winner_rows(B: int, K: int) -> int:
-    return sum(pulls(B, K))
+    return int(halving_schedule(B, K).spent)
 
 
 def _winner_rows_counted(B: int, K: int) -> int | Fraction:
     """Return the sum of the floors, and (1 - 1/K) B/T where each floor is exact: K = 2^T and K T | B."""
-    rounds = _rounds(K)
-    if 2**rounds == K and B % (K * rounds) == 0:
-        return (1 - F(1, K)) * F(B, rounds)
-    return sum(B // (rounds * -(-K // (1 << t))) for t in range(rounds))
+    T = rounds(K)
+    if 2**T == K and B % (K * T) == 0:
+        return (1 - F(1, K)) * F(B, T)
+    return sum(B // (T * -(-K // (1 << t))) for t in range(T))
 
 
 def _gain(B: int, K: int) -> int:
@@ -115,7 +108,7 @@ def _fourth_moment(population: bool) -> Any:
         total = F(0)
         for counts, p in exact.sample_distribution(built, n, population=m if population else None):
             sampled = sum((k * x for k, x in zip(counts, built.features[0], strict=True)), F(0)) / n
-            total += p * (sampled - mean) * (sampled - mean) * (sampled - mean) * (sampled - mean)
+            total += p * (sampled - mean) ** 4
         return total
 
     return moment
@@ -150,7 +143,7 @@ CHECKS = {
     "me-spend": Check(
         cases=_BUDGETS,
         printed=(_spent, lambda B, K: B),
-        mutant=(lambda B, K: sum(-(-B // (_rounds(K) * a)) * a for a in active(B, K)), lambda B, K: B),
+        mutant=(lambda B, K: sum(-(-B // (rounds(K) * a)) * a for a in active(B, K)), lambda B, K: B),
         assumptions=(ARMS,),
     ),
     "me-draw": Check(
@@ -158,7 +151,7 @@ CHECKS = {
         printed=(_last_round_rows, lambda m, **_: m),
         corrected=(
             lambda m, **k: _last_round_rows(m=m, **k) <= m,
-            lambda K, m, ratio: math.floor(ratio * m * K) < 2 * _rounds(K) * (m + 1),
+            lambda K, m, ratio: math.floor(ratio * m * K) < 2 * rounds(K) * (m + 1),
         ),
         assumptions=(ARMS,),
     ),
@@ -170,19 +163,19 @@ CHECKS = {
     ),
     "me-sample-count": Check(
         cases=(*_LARGE, *_SMALL),
-        printed=(_winner_rows, lambda B, K: 0.9 * math.floor(B / math.log2(K))),
+        printed=(total_pulls, lambda B, K: 0.9 * math.floor(B / math.log2(K))),
         corrected=_winner_rows_counted,
         assumptions=(ARMS, BUDGET_PER_ARM),
     ),
     "me-largest-sample": Check(
         cases=_BUDGETS,
-        printed=(_winner_rows, _rows_of_discarded),
+        printed=(total_pulls, _rows_of_discarded),
         mutant=_rows_of_discarded,
         assumptions=(ARMS,),
     ),
     "me-budget-gain": Check(
         cases=(*_LARGE, *_SMALL),
-        printed=(_winner_rows, lambda B, K: B // K),
+        printed=(total_pulls, lambda B, K: B // K),
         corrected=lambda B, K: B // K + _gain(B, K),
         assumptions=(ARMS, FIRST_EPISODE),
     ),

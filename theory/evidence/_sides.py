@@ -23,6 +23,7 @@ from theory.claims._instances import (
     outlier_optimism,
     outlier_pessimism,
     pool,
+    pulls,
     walk_bound,
     walk_violation,
 )
@@ -37,6 +38,7 @@ from theory.formulas import (
     log_failure_pair,
     log_failure_uniform,
     log_tail_paper,
+    rademacher_constant,
     regret_paper,
     uniform_risk_deviation,
 )
@@ -102,10 +104,7 @@ def smallest_gap(gaps: tuple[Fraction, ...], n: int, theta: Fraction, r: Fractio
 
 def chain(B: int, K: int, q: Fraction) -> Any:
     """Return 8 times the sum over rounds of q^(n_t / n_1)."""
-    rounds, active, rows = (K - 1).bit_length(), K, []
-    for _ in range(rounds):
-        rows.append(B // (rounds * active))
-        active = -(-active // 2)
+    rows = pulls(B, K)
     return 8 * sum((ball(q).log() * ball(F(n, rows[0]))).exp() for n in rows)
 
 
@@ -228,7 +227,7 @@ def opened(n: int, m: int, theta: Any, r: Any, delta: Any) -> Any:
 
 def order_of_terms(n: int, theta: Any, r: Any, delta: Any, **_: Any) -> Any:
     """Return 8 c times the terms with n."""
-    return _order(n, r, 6 / delta, ball(8 * (1 - theta) / (1 - 2 * theta)))
+    return _order(n, r, 6 / delta, 8 * rademacher_constant(ball(theta)))
 
 
 def orthogonal(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> Fraction:

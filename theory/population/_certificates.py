@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from theory.formulas import rejection_slope, surrogate_loss
+from theory.formulas import rejection_slope, surrogate_loss, surrogate_pieces
 from theory.population._moments import UNIT, Floats
 from theory.population.model import PopulationModel
 
@@ -107,7 +107,7 @@ def _solved(pool: PopulationModel, K: Floats, n: float) -> tuple[Floats, Floats,
 
     def pieces(x: Floats, sharp: float) -> tuple[Floats, Floats, Floats]:
         t, s = y * (features @ space.model(x[:width])), features @ space.model(x[width:])
-        scaled = np.stack([1.0 + (s - t) / 2.0, theta - b * s, np.zeros_like(s)]) * sharp
+        scaled = np.stack(np.broadcast_arrays(*surrogate_pieces(t, s, theta))) * sharp
         top = scaled.max(axis=0)
         weights = np.exp(scaled - top)
         total = weights.sum(axis=0)

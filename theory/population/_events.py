@@ -127,7 +127,7 @@ def two_sample_moments(moments: FormMoments, rival: np.ndarray, n: int, k: int, 
 
 
 class DualEvents:
-    """P[one of some rivals beats the best arm on n rows] in any regime, same rows for all arms."""
+    """P[one of some rivals beats the best arm on n rows] by certificates in any regime, same rows for all arms."""
 
     def __init__(self, pool: PopulationModel, best: int, tail_bound: TailBound) -> None:
         self.pool = pool
@@ -162,23 +162,14 @@ def gain(pool: PopulationModel, arm: int, n: int) -> Floats:
     return np.asarray(pool.gram(arm) * (signs / (16.0 * on_h) + 1.0 / (16.0 * on_g)))
 
 
-class PenalisedEvents:
-    """P[one of some rivals beats the best arm on n rows]; by certificates where the score is not quadratic."""
-
-    def __init__(self, pool: PopulationModel, best: int, tail_bound: TailBound) -> None:
-        self.pool = pool
-        self._tail_bound = tail_bound
-        self.best = best
-        self._beyond: DualEvents | None = None
+class PenalisedEvents(DualEvents):
+    """The same for a penalised score, without certificates where it is quadratic."""
 
     def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
         """Bound P[S_i <= S_best for some i of the rivals] on n rows by the smaller of one form and a sum."""
-        if not rivals:
-            return 0.0
-        if not self.pool.quadratic(n):
-            self._beyond = self._beyond or DualEvents(self.pool, self.best, self._tail_bound)
-            return self._beyond.beaten(rivals, n, order)
-        own = gain(self.pool, self.best, n)
+        if not rivals or not self.pool.quadratic(n):
+            return super().beaten(rivals, n, order)
+        own = gain(self.pool, self._forms.best, n)
         single = [self._tail_bound(self._form(gain(self.pool, i, n), own), n, order) for i in rivals]
         total = min(1.0, float(np.sum(single)) * (1.0 + 1e-12))
         if len(rivals) == 1 or self.pool.n_rows > _MAJORANT_ROWS:

@@ -19,7 +19,7 @@ from theory.formulas import halving_schedule
 from theory.population._affine import AffineEvents
 from theory.population._events import DualEvents, PairEvents, PenalisedEvents
 from theory.population._probability import tail_bound_of
-from theory.population.model import Alignment, Design, Pairing, PopulationModel, require_level
+from theory.population.model import Design, Pairing, PopulationModel, require_level
 
 __all__ = [
     "Effort",
@@ -41,16 +41,7 @@ _ORDERS: dict[str, int] = {"quick": 2, "sharp": 4}
 _LARGEST = 1_000_000
 
 
-def delta_fail_uniform(
-    pool: PopulationModel,
-    budget: int,
-    *,
-    effort: Effort = "quick",
-    pairing: Pairing = "same",
-    costs: Sequence[object] | None = None,
-    alignment: Alignment = "sample",
-    replacement: bool = True,
-) -> float:
+def delta_fail_uniform(pool: PopulationModel, budget: int, *, effort: Effort = "quick", **options: Any) -> float:
     """Bound P[uniform allocation selects an arm that is not a best arm].
 
     Parameters
@@ -61,15 +52,10 @@ def delta_fail_uniform(
         B; every arm is scored on floor(B/K) rows unless there are costs.
     effort
         "quick" uses moments of order 2, "sharp" of order 4.
-    pairing
-        Whether all arms are scored on the "same" rows (beginnings of one order) or each on "independent" ones.
-    costs, alignment
-        Costs of the arms' rows, and whether all arms get the same number of rows ("sample") or the same cost
-        ("budget").
-    replacement
-        Whether rows are drawn with replacement.
+    **options
+        Fields of `theory.population.model.Design`: pairing, costs, alignment, replacement.
     """
-    design = Design.of(pairing, costs, alignment, replacement, pool.n_arms)
+    design = Design.of(pool.n_arms, **options)
     counts = design.rows(Fraction(_whole(budget)), pool.n_arms, pool.n_arms)
     _require_rows(min(counts), budget, design.least(pool.n_arms))
     _require_population(pool, counts, design)
@@ -91,21 +77,13 @@ def delta_fail_rows(
 
 
 def delta_fail_median(
-    pool: PopulationModel,
-    budget: int,
-    *,
-    rows: Rows = "accumulated",
-    effort: Effort = "quick",
-    pairing: Pairing = "same",
-    costs: Sequence[object] | None = None,
-    alignment: Alignment = "sample",
-    replacement: bool = True,
+    pool: PopulationModel, budget: int, *, rows: Rows = "accumulated", effort: Effort = "quick", **options: Any
 ) -> float:
     """Bound P[median elimination ends with an arm that is not a best arm].
 
     Parameters
     ----------
-    pool, budget, effort, pairing, costs, alignment, replacement
+    pool, budget, effort, **options
         As for `delta_fail_uniform`. Different costs need the alignment "budget": with "sample" the rows of a later
         round depend on which arms are left. Without replacement, accumulated rows are one sample that grows, and
         fresh ones a new sample in every round.
@@ -116,7 +94,7 @@ def delta_fail_median(
         raise ValueError(f"rows must be 'accumulated' or 'fresh', got {rows!r}")
     order = _order(effort)
     K = pool.n_arms
-    design = Design.of(pairing, costs, alignment, replacement, K)
+    design = Design.of(K, **options)
     if not design.fixed:
         given = f"alignment='sample', {len(set(design.costs or ()))} costs"
         raise AssumptionError("median elimination: rows that do not depend on which arms are left", 1.0, given)
@@ -163,10 +141,10 @@ def required_budget(
     K = pool.n_arms
     rounds = 1 if strategy == "uniform" else max(1, (K - 1).bit_length())
 
+    bound = delta_fail_uniform if strategy == "uniform" else partial(delta_fail_median, rows=rows)
+
     def fits(n: int) -> bool:
-        if strategy == "uniform":
-            return delta_fail_uniform(pool, n * K, effort=effort, pairing=pairing) <= delta
-        return delta_fail_median(pool, n * K * rounds, rows=rows, effort=effort, pairing=pairing) <= delta
+        return bound(pool, n * K * rounds, effort=effort, pairing=pairing) <= delta
 
     failure = f"no bound is small enough up to {_LARGEST} rows per arm"
     return K * rounds * budgets.smallest_budget(budgets.one_by_one(fits), _LARGEST, failure)
@@ -256,10 +234,8 @@ def bound_from_gaps(pool: PopulationModel, budget: int, strategy: Strategy, rows
     if arguments is None:
         return 1.0
     arguments |= {"pairing": design.pairing, "population": None if design.replacement else pool.n_rows}
-    if strategy == "uniform":
-        value = float(np.asarray(tighter.delta_fail_uniform(budget, **arguments, strict=False)))
-    else:
-        value = float(np.asarray(tighter.delta_fail_median(budget, **arguments, rows=rows, strict=False)))
+    bound = tighter.delta_fail_uniform if strategy == "uniform" else partial(tighter.delta_fail_median, rows=rows)
+    value = float(np.asarray(bound(budget, **arguments, strict=False)))
     # A formula of a few dozen operations on logarithms of at most 1e3.
     return min(1.0, value * (1.0 + 1e-10)) if np.isfinite(value) else 1.0
 

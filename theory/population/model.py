@@ -320,14 +320,12 @@ class Design:
             raise AssumptionError("draws without replacement: the same rows for all arms", 1.0, "pairing='independent'")
 
     @classmethod
-    def of(
-        cls, pairing: Pairing, costs: Sequence[object] | None, alignment: Alignment, replacement: bool, arms: int
-    ) -> Design:
-        """Build a design from checked arguments; equal costs are kept, because a cost of 2 halves the rows."""
+    def of(cls, arms: int, *, costs: Sequence[object] | None = None, **options: Any) -> Design:
+        """Build a design with exact costs; equal costs are kept, because a cost of 2 halves the rows."""
         exact = None if costs is None else tuple(_exact_cost(cost) for cost in costs)
         if exact is not None and len(exact) != arms:
             raise ValueError(f"costs must be {arms} positive numbers, one per arm, got {len(exact)}")
-        return cls(pairing, exact, alignment, replacement)
+        return cls(costs=exact, **options)
 
     @property
     def fixed(self) -> bool:

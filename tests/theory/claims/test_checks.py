@@ -10,7 +10,6 @@ import pytest
 
 from theory.claims import Claim, Experiment, Place, Reading, all_claims, get
 from theory.claims import _assumptions as assumptions
-from theory.claims._assumptions import THETA
 from theory.claims._instances import POOLS
 from theory.claims.claim import show
 from theory.claims.document import MATTERS
@@ -77,10 +76,6 @@ def test_a_claim_is_complete(claim):
     assert claim.corrected.count("{") == claim.corrected.count("}")
 
 
-def test_all_checks_run_well_under_three_minutes(entries):
-    assert sum(entry.seconds for entry in entries.values()) < 90
-
-
 PREMISES = {premise.name: premise for claim in CLAIMS for premise in claim.assumptions}
 BROKEN = {
     "theta lies in (0, 1/2)": {"theta": 0.5},
@@ -131,11 +126,6 @@ def broken_by(claim_id):
     claim = get(claim_id)
     case = {**claim.cases[-1], **CHANGED[claim_id]}
     return {premise.name for premise in claim.assumptions if not premise.holds(**case)}
-
-
-@pytest.mark.parametrize("claim_id", sorted(CHANGED))
-def test_a_premise_of_a_single_claim_can_be_broken(claim_id):
-    assert broken_by(claim_id)
 
 
 @pytest.mark.parametrize("name", sorted(PREMISES))
@@ -236,7 +226,3 @@ def test_long_numbers_are_shortened():
     assert show(-(10**400) // 3) == "-3.3333e+399"
     assert show(Fraction(10**20, 3)) == "3.3333e+19"
     assert (show(10**12), show(Fraction(2, 9))) == ("1000000000000", "2/9")
-
-
-def test_theta_is_a_premise_of_the_surrogate():
-    assert THETA in get("eq-2-upper-bound").assumptions

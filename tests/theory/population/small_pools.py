@@ -1,6 +1,7 @@
 """Small populations, chosen to be hard, whose failure probability is a sum over all samples.
 
-Nothing here uses the package: scores come from the closed form of the affine regime, samples from enumeration.
+The package is only asked to build its model: scores come from the closed form of the affine regime, samples from
+enumeration.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from itertools import combinations_with_replacement
 from math import ceil, factorial, log2, prod
 
 import numpy as np
+
+from theory.population import PopulationModel
 
 TIE = 1e-9
 KINDS = ("random", "gaussian", "opposed", "duplicates", "ties", "skewed", "heavy", "one class")
@@ -36,6 +39,34 @@ class Small:
     def best(self) -> np.ndarray:
         strengths = self.strengths(self.p[None])[0]
         return strengths >= strengths.max() - TIE
+
+
+def to_model(pool: Small, **more: object) -> PopulationModel:
+    """The pool as bounds see it."""
+    return PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, **{"weights": pool.p, **more})
+
+
+def to_ratio(bound: float, exact: float) -> float:
+    """Bound over exact probability, infinite where the latter is 0."""
+    return bound / exact if exact > 0 else np.inf
+
+
+def random_form(rng: np.random.Generator, m: int) -> np.ndarray:
+    """A symmetric form of both signs, mostly with a negative mean."""
+    left, right = rng.normal(size=(m, 3)), rng.normal(size=(m, 3))
+    S = left @ left.T * rng.uniform(0.2, 1) - right @ right.T * rng.uniform(0.2, 1)
+    return S - abs(S.mean()) * rng.uniform(0, 3) - rng.uniform(0, 1)
+
+
+def random_weights(rng: np.random.Generator, m: int) -> np.ndarray:
+    """Weights of m rows, none of them tiny."""
+    p = rng.dirichlet(np.full(m, 2.0)) * 0.9 + 0.1 / m
+    return p / p.sum()
+
+
+def values_of(S: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """c' S c of every line of counts."""
+    return np.einsum("sx,xy,sy->s", counts, S, counts)
 
 
 def samples(p: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exml_sim.rejection import solve_batch
-from tests.theory.population.small_pools import Small, generated, samples
+from tests.theory.population.small_pools import Small, generated, samples, to_model, to_ratio
 from theory.errors import AssumptionError
 from theory.formulas import surrogate_loss
 from theory.population import (
@@ -53,17 +53,13 @@ def wide_cases() -> list[tuple[PopulationModel, int, float]]:
         counts, chance = samples(pool.p, n)
         values = scores(pool, counts.astype(np.float64) / n)
         fails = np.delete(values, best, axis=1).min(axis=1) <= values[:, best] + 1e-7
-        known = PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p, best=[best], resolution=1e-6)
-        found.append((known, n, float(chance[fails].sum())))
+        found.append((to_model(pool, best=[best], resolution=1e-6), n, float(chance[fails].sum())))
     return found
 
 
 def wide_ratios(chosen: slice = slice(None)) -> np.ndarray:
-    found = []
-    for pool, n, exact in wide_cases()[chosen]:
-        bound = delta_fail_uniform(pool, n * pool.n_arms, effort="sharp")
-        found.append(bound / exact if exact > 0 else np.inf)
-    return np.array(found)
+    cases = wide_cases()[chosen]
+    return np.array([to_ratio(delta_fail_uniform(pool, n * pool.n_arms, effort="sharp"), p) for pool, n, p in cases])
 
 
 def test_bounds_beyond_the_affine_regime_are_never_below_the_exact_probability() -> None:
@@ -104,7 +100,7 @@ def test_certificates_enclose_the_risk() -> None:
 
 def test_the_dual_value_for_n_rows_is_below_the_mean_score() -> None:
     small = wide(generated(1, seed=4, arms=3, rows=3)[0], 2.0)
-    pool = PopulationModel(small.grams, small.y, small.ball, small.theta, weights=small.p, best=[0])
+    pool = to_model(small, best=[0])
     counts, chance = samples(small.p, 4)
     mean = chance @ scores(small, counts.astype(np.float64) / 4)
     for arm in range(3):
@@ -180,7 +176,7 @@ def on_grid(m: int, parts: int) -> np.ndarray:
 def test_no_law_of_a_grid_is_nearer_than_the_one_found(m: int, arms: int, parts: int) -> None:
     distributions, finite = on_grid(m, parts), 0
     for small in generated(8, seed=40 + m, arms=arms, rows=m):
-        found = nearest_failure(PopulationModel(small.grams, small.y, small.ball, small.theta, weights=small.p))
+        found = nearest_failure(to_model(small))
         strengths = small.strengths(np.vstack([found.distribution, distributions]))
         ahead = strengths[:, ~small.best].max(axis=1) - strengths[:, small.best].max(axis=1)
         distances = np.sum(distributions * np.log(np.maximum(distributions, 1e-300) / small.p), axis=1)

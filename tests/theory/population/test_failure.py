@@ -7,7 +7,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.theory.population.small_pools import KINDS, Small, exact_median, exact_uniform, generated, samples
+from tests.theory.population.small_pools import (
+    KINDS,
+    Small,
+    exact_median,
+    exact_uniform,
+    generated,
+    random_form,
+    random_weights,
+    samples,
+    to_model,
+    to_ratio,
+    values_of,
+)
 from theory.population import PopulationModel, delta_fail_median, delta_fail_uniform, required_budget
 from theory.population import _affine as affine
 from theory.population import _probability as probability
@@ -16,10 +28,6 @@ from theory.population._certificates import certified_slack, psd_majorant
 from theory.population._probability import event_probability
 
 POOLS = 312
-
-
-def known(pool: Small, **more: object) -> PopulationModel:
-    return PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p, **more)
 
 
 def rows_of(index: int) -> int:
@@ -34,12 +42,8 @@ def cases() -> list[tuple[Small, int, float]]:
 
 
 def ratios(effort: str, chosen: slice = slice(None)) -> np.ndarray:
-    """Bound over exact probability, infinity where the latter is 0."""
-    found = []
-    for pool, n, exact in cases()[chosen]:
-        bound = delta_fail_uniform(known(pool), n * len(pool.grams), effort=effort)
-        found.append(bound / exact if exact > 0 else np.inf)
-    return np.array(found)
+    pairs = [(pool, n * len(pool.grams), exact) for pool, n, exact in cases()[chosen]]
+    return np.array([to_ratio(delta_fail_uniform(to_model(pool), B, effort=effort), exact) for pool, B, exact in pairs])
 
 
 def test_the_sharp_bound_is_never_below_the_exact_failure_probability() -> None:
@@ -57,24 +61,16 @@ def test_the_quick_bound_is_never_below_the_exact_failure_probability() -> None:
     assert ratios("quick", slice(None, None, 3)).min() >= 1.0
 
 
-def random_form(rng: np.random.Generator, m: int) -> np.ndarray:
-    left, right = rng.normal(size=(m, 3)), rng.normal(size=(m, 3))
-    S = left @ left.T * rng.uniform(0.2, 1) - right @ right.T * rng.uniform(0.2, 1)
-    return S - abs(S.mean()) * rng.uniform(0, 3) - rng.uniform(0, 1)
-
-
 def form_ratios(order: int, count: int = 150) -> np.ndarray:
     """Bound over exact probability of {p^' S p^ >= 0} for random S."""
     rng = np.random.default_rng(7)
     found = []
     for _ in range(count):
         m, n = int(rng.integers(2, 5)), int(rng.integers(1, 9))
-        S, p = random_form(rng, m), rng.dirichlet(np.full(m, 2.0)) * 0.9 + 0.1 / m
-        p /= p.sum()
+        S, p = random_form(rng, m), random_weights(rng, m)
         counts, chance = samples(p, n)
-        exact = float(chance[np.einsum("sx,xy,sy->s", counts, S, counts) >= 0].sum())
-        bound = event_probability(S, p, n, order=order)
-        found.append(bound / exact if exact > 0 else np.inf)
+        exact = float(chance[values_of(S, counts) >= 0].sum())
+        found.append(to_ratio(event_probability(S, p, n, order=order), exact))
     return np.array(found)
 
 
@@ -85,50 +81,48 @@ def test_the_probability_of_a_form_is_never_below_the_exact_one(order: int) -> N
     assert np.median(found[np.isfinite(found)]) < 6.0
 
 
-def test_forgetting_the_diagonal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = probability.conditional_moments
-
-    def wrong(S: np.ndarray, p: np.ndarray, n: int, **options: object) -> object:
-        return true(S - np.diag(np.diagonal(S)), p, n, **options)
-
-    monkeypatch.setattr(probability, "conditional_moments", wrong)
-    assert form_ratios(4).min() < 1.0
+def without_diagonal(true):
+    return lambda S, p, n, **options: true(S - np.diag(np.diagonal(S)), p, n, **options)
 
 
-def test_dropping_part_of_the_lattice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = probability._better
-
+def half_of_the_lattice(true):
     def wrong(bound: np.ndarray, *rest: object) -> np.ndarray:
-        found = np.array(true(bound, *rest))
-        found[len(found) // 2 :] = 0.0
-        return found
+        values = np.array(true(bound, *rest))
+        values[len(values) // 2 :] = 0.0
+        return values
 
-    monkeypatch.setattr(probability, "_better", wrong)
-    assert form_ratios(4).min() < 1.0
+    return wrong
 
 
-def test_a_variance_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = probability.conditional_moments
-
+def small_variance(true):
     def wrong(*given: object, **options: object) -> object:
         conditional = true(*given, **options)
         centre = conditional.moments[0] ** 2 / np.maximum(conditional.mass, 1e-300)
         conditional.moments[1] = centre + 0.1 * (conditional.moments[1] - centre)
         return conditional
 
-    monkeypatch.setattr(probability, "conditional_moments", wrong)
-    assert form_ratios(2).min() < 1.0
+    return wrong
 
 
-def test_leaving_out_a_window_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = affine.choose_windows
-    monkeypatch.setattr(affine, "choose_windows", lambda *given: true(*given)[1:])
-    assert ratios("sharp", slice(60)).min() < 1.0
+@pytest.mark.parametrize(
+    ("name", "wrong", "order"),
+    [
+        ("conditional_moments", without_diagonal, 4),
+        ("_better", half_of_the_lattice, 4),
+        ("conditional_moments", small_variance, 2),
+    ],
+)
+def test_a_wrong_step_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, wrong: object, order: int) -> None:
+    monkeypatch.setattr(probability, name, wrong(getattr(probability, name)))
+    assert form_ratios(order).min() < 1.0
 
 
-def test_leaving_out_a_rival_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = AffineEvents.beaten
-    monkeypatch.setattr(AffineEvents, "beaten", lambda self, rivals, n, order: true(self, rivals[1:], n, order))
+def test_leaving_out_a_window_or_a_rival_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows, beaten = affine.choose_windows, AffineEvents.beaten
+    with monkeypatch.context() as patch:
+        patch.setattr(affine, "choose_windows", lambda *given: windows(*given)[1:])
+        assert ratios("sharp", slice(60)).min() < 1.0
+    monkeypatch.setattr(AffineEvents, "beaten", lambda self, rivals, n, order: beaten(self, rivals[1:], n, order))
     assert ratios("sharp", slice(60)).min() < 1.0
 
 
@@ -159,7 +153,7 @@ def test_median_elimination_never_fails_more_often_than_its_bound(fresh: bool) -
     for i, pool in enumerate(generated(16, seed=5 + fresh, arms=4, rows=3)):
         budget = 8 * (2, 4, 6)[i % 3]
         rows = "fresh" if fresh else "accumulated"
-        bound = delta_fail_median(known(pool), budget, rows=rows, effort="sharp")
+        bound = delta_fail_median(to_model(pool), budget, rows=rows, effort="sharp")
         exact = exact_median(pool, budget, fresh=fresh)
         assert exact <= bound
         informative += bound < 0.999
@@ -168,10 +162,10 @@ def test_median_elimination_never_fails_more_often_than_its_bound(fresh: bool) -
 
 def test_ties_in_the_best_set_are_no_failures() -> None:
     pool = next(pool for pool in generated(8, seed=3, arms=3, rows=4) if pool.kind == "ties")
-    assert known(pool).best_arms == (0, 2)
-    assert known(pool, best=[0]).rivals == (1, 2)
+    assert to_model(pool).best_arms == (0, 2)
+    assert to_model(pool, best=[0]).rivals == (1, 2)
     # As two of three arms are best, a failure is rarer than one of a single best arm.
-    assert delta_fail_uniform(known(pool), 180, effort="sharp") < delta_fail_uniform(known(pool, best=[0]), 180)
+    assert delta_fail_uniform(to_model(pool), 180, effort="sharp") < delta_fail_uniform(to_model(pool, best=[0]), 180)
 
 
 def test_the_form_of_many_rivals_is_above_each() -> None:
@@ -194,7 +188,7 @@ def test_the_certificate_sees_a_negative_direction() -> None:
 
 
 def test_the_required_budget_is_where_the_bound_reaches_delta() -> None:
-    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0])
     for effort in ("quick", "sharp"):
         budget = required_budget(pool, 0.05, effort=effort)
         assert delta_fail_uniform(pool, budget, effort=effort) <= 0.05
@@ -214,7 +208,7 @@ def test_matrices_may_be_made_on_demand() -> None:
 
     small = generated(1, seed=11, arms=2, rows=4)[0]
     pool = PopulationModel(Lazy(), small.y, small.ball, small.theta, weights=small.p)
-    assert delta_fail_uniform(pool, 60) == delta_fail_uniform(known(small), 60)
+    assert delta_fail_uniform(pool, 60) == delta_fail_uniform(to_model(small), 60)
 
 
 GOOD = {"grams": [np.eye(2), np.ones((2, 2))], "y": [1, -1], "ball": 0.5, "theta": 0.1}
@@ -248,23 +242,21 @@ def test_a_population_that_does_not_fit_is_refused_in_one_line(change: dict[str,
 
 def test_what_is_not_covered_is_said_and_gets_no_number() -> None:
     pool = PopulationModel(**GOOD)
-    with pytest.raises(ValueError, match="one row per arm and round"):
-        delta_fail_uniform(pool, 1)
-    with pytest.raises(ValueError, match="whole number"):
-        delta_fail_uniform(pool, 2.5)
-    with pytest.raises(ValueError, match="effort"):
-        delta_fail_uniform(pool, 10, effort="lazy")
-    with pytest.raises(ValueError, match="rows"):
-        delta_fail_median(pool, 10, rows="some")
-    with pytest.raises(ValueError, match="strategy"):
-        required_budget(pool, 0.05, "greedy")
-    with pytest.raises(ValueError, match="delta"):
-        required_budget(pool, 1.0)
+    for message, call in (
+        ("one row per arm and round", lambda: delta_fail_uniform(pool, 1)),
+        ("whole number", lambda: delta_fail_uniform(pool, 2.5)),
+        ("effort", lambda: delta_fail_uniform(pool, 10, effort="lazy")),
+        ("rows", lambda: delta_fail_median(pool, 10, rows="some")),
+        ("strategy", lambda: required_budget(pool, 0.05, "greedy")),
+        ("delta", lambda: required_budget(pool, 1.0)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_the_bound_does_not_depend_on_which_budgets_were_asked_before() -> None:
     for small in generated(3, seed=3, arms=3, rows=4):
-        first, second = known(small), known(small)
+        first, second = to_model(small), to_model(small)
         budgets = list(range(6, 220, 18))
         upwards = [delta_fail_median(first, budget) for budget in budgets]
         assert upwards == [delta_fail_median(second, budget) for budget in reversed(budgets)][::-1]

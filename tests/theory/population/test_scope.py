@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from exml_sim.rejection import solve_batch
-from tests.theory.population.small_pools import TIE, Small, generated, samples
+from tests.theory.population.small_pools import (
+    TIE,
+    Small,
+    generated,
+    random_form,
+    random_weights,
+    samples,
+    to_model,
+    to_ratio,
+    values_of,
+)
 from tests.theory.population.test_beyond import scores, wide
-from tests.theory.population.test_failure import random_form
 from theory import tighter
 from theory.errors import AssumptionError
 from theory.population import (
@@ -37,10 +46,6 @@ def subsets(m: int, n: int) -> np.ndarray:
     return counts
 
 
-def known(pool: Small, **more: object) -> PopulationModel:
-    return PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, **more)
-
-
 def even(count: int, seed: int, *, arms: int, rows: int) -> list[Small]:
     """Generated pools whose rows all have the same weight."""
     pools = generated(4 * count, seed=seed, arms=arms, rows=rows)
@@ -55,8 +60,7 @@ def distinct_ratios() -> np.ndarray:
         m = int(rng.integers(4, 11))
         n, S = int(rng.integers(1, m + 1)), random_form(rng, m)
         counts = subsets(m, n)
-        exact = float(np.mean(np.einsum("sx,xy,sy->s", counts, S, counts) >= 0))
-        found.append(distinct_rows(S, n) / exact if exact > 0 else np.inf)
+        found.append(to_ratio(distinct_rows(S, n), float(np.mean(values_of(S, counts) >= 0))))
     return np.array(found)
 
 
@@ -76,7 +80,7 @@ def test_a_wrong_probability_of_the_sample_size_is_caught(monkeypatch: pytest.Mo
 def test_moments_of_distinct_rows_are_exact(m: int, n: int) -> None:
     S = random_form(np.random.default_rng(m), m)
     counts = subsets(m, n)
-    values = np.einsum("sx,xy,sy->s", counts, S, counts) / n**2
+    values = values_of(S, counts) / n**2
     conditional = distinct_moments(S, n)
     assert conditional is not None
     first, second = conditional.moments[0] * conditional.unit, conditional.moments[1] * conditional.unit**2
@@ -92,7 +96,7 @@ def test_uniform_allocation_without_replacement() -> None:
         n = (3, 5, 7, 8)[i % 4]
         strengths = pool.strengths(subsets(9, n) / n)
         fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
-        bound = delta_fail_uniform(known(pool), 3 * n, replacement=False)
+        bound = delta_fail_uniform(to_model(pool, weights=None), 3 * n, replacement=False)
         assert fails.mean() <= bound
         informative += bound < 0.9
     assert informative >= 6
@@ -122,7 +126,7 @@ def test_median_elimination_without_replacement() -> None:
     informative = 0
     for i, pool in enumerate(even(12, 70, arms=4, rows=10)):
         budget = (16, 24)[i % 2]
-        bound = delta_fail_median(known(pool), budget, replacement=False)
+        bound = delta_fail_median(to_model(pool, weights=None), budget, replacement=False)
         assert exact_median_distinct(pool, budget) <= bound
         informative += bound < 0.999
     assert informative >= 2
@@ -130,12 +134,16 @@ def test_median_elimination_without_replacement() -> None:
 
 def nested_truth(S: np.ndarray, n: int, T: np.ndarray, k: int, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All values of s' S s + t' T t for the first n and the first k rows of one order, and their probabilities."""
+    (s, t), chance = beginnings(p, n, k)
+    return values_of(S, s) / n**2 + values_of(T, t) / k**2, chance
+
+
+def beginnings(p: np.ndarray, n: int, k: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Counts of the first n and of the first k rows of one order, and their joint probabilities."""
     (a, u), (b, v) = samples(p, min(n, k)), samples(p, abs(n - k))
     short = np.repeat(a, len(b), axis=0)
     long = short + np.tile(b, (len(a), 1))
-    s, t = (short, long) if n < k else (long, short)
-    values = np.einsum("sx,xy,sy->s", s, S, s) / n**2 + np.einsum("sx,xy,sy->s", t, T, t) / k**2
-    return values, np.multiply.outer(u, v).ravel()
+    return ((short, long) if n < k else (long, short)), np.multiply.outer(u, v).ravel()
 
 
 @cache
@@ -144,9 +152,9 @@ def nested_cases() -> list[tuple[np.ndarray, int, np.ndarray, int, np.ndarray]]:
     found = []
     for _ in range(50):
         m, n, step = int(rng.integers(2, 4)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
-        p = rng.dirichlet(np.full(m, 2.0)) * 0.9 + 0.1 / m
+        p = random_weights(rng, m)
         n, k = (n, n + step) if rng.random() < 0.5 else (n + step, n)
-        found.append((random_form(rng, m) + rng.uniform(0.0, 0.5), n, random_form(rng, m), k, p / p.sum()))
+        found.append((random_form(rng, m) + rng.uniform(0.0, 0.5), n, random_form(rng, m), k, p))
     return found
 
 
@@ -154,8 +162,7 @@ def nested_ratios(order: int) -> np.ndarray:
     found = []
     for case in nested_cases():
         values, chance = nested_truth(*case)
-        exact = float(chance[values >= 0].sum())
-        found.append(nested_samples(*case, order=order) / exact if exact > 0 else np.inf)
+        found.append(to_ratio(nested_samples(*case, order=order), float(chance[values >= 0].sum())))
     return np.array(found)
 
 
@@ -200,7 +207,7 @@ def test_prices_from_one_order() -> None:
         budget = (24, 36)[i % 2]
         rows = Design.of("same", costs, "budget", True, 2).rows(Fraction(budget), 2, 2)
         truth = _fails(pool, rows)
-        model = known(pool, weights=pool.p)
+        model = to_model(pool)
         bound = delta_fail_uniform(model, budget, effort="sharp", costs=costs, alignment="budget")
         assert truth <= bound
         assert i >= 6 or bound == delta_fail_rows(model, rows, effort="sharp", pairing="same")
@@ -210,18 +217,15 @@ def test_prices_from_one_order() -> None:
 
 def _fails(pool: Small, rows: tuple[int, ...]) -> float:
     """P[the rival is at least as strong], both arms on beginnings of one order."""
-    few, more = min(rows), abs(rows[0] - rows[1])
-    (a, u), (b, v) = samples(pool.p, few), samples(pool.p, more)
-    short = np.repeat(a, len(b), axis=0)
-    long = short + np.tile(b, (len(a), 1))
-    distributions = [(short if n == few else long) / n for n in rows]
-    strengths = np.stack([pool.strengths(shares)[:, i] for i, shares in enumerate(distributions)], axis=1)
+    counts, chance = beginnings(pool.p, *rows)
+    shares = [drawn / n for drawn, n in zip(counts, rows, strict=True)]
+    strengths = np.stack([pool.strengths(share)[:, i] for i, share in enumerate(shares)], axis=1)
     fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
-    return float(np.multiply.outer(u, v).ravel()[fails].sum())
+    return float(chance[fails].sum())
 
 
 def test_the_same_number_of_rows_for_all_is_the_plain_bound() -> None:
-    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
     plain = delta_fail_uniform(pool, 60)
     assert delta_fail_uniform(pool, 90, costs=[1, 2]) == delta_fail_rows(pool, (30, 30), pairing="same")
     assert plain <= delta_fail_uniform(pool, 90, costs=[1, 2])
@@ -235,7 +239,7 @@ def test_independent_rows_beyond_the_affine_regime() -> None:
         if abs(risks[0] - risks[1]) < 1e-3:
             continue
         best, rows = int(np.argmin(risks)), ((6, 6), (4, 9))[i % 2]
-        data = PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p, best=[best], resolution=1e-6)
+        data = to_model(pool, best=[best], resolution=1e-6)
         values = [(samples(pool.p, n), n) for n in rows]
         distributions = [(scores(pool, counts / n)[:, arm], chance) for arm, ((counts, chance), n) in enumerate(values)]
         wins = distributions[1 - best][0][:, None] <= distributions[best][0][None, :] + 1e-7
@@ -308,7 +312,7 @@ def test_a_penalised_score_is_quadratic_where_it_says_so() -> None:
 
 
 def test_no_bound_is_above_that_of_the_gaps() -> None:
-    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
     given = {"gaps": [pool.risks.max() - pool.risks.min()], "theta": pool.theta}
     given |= {"kappa_lambda": pool.kappa * pool.radius}
     budgets = 500 * 2 ** np.arange(8)
@@ -319,13 +323,15 @@ def test_no_bound_is_above_that_of_the_gaps() -> None:
 
 
 def test_what_no_theorem_covers_is_named() -> None:
-    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
+    skewed = to_model(next(pool for pool in generated(8, seed=3) if pool.kind == "skewed"))
+    uneven = {"costs": [1, 2], "alignment": "budget", "replacement": False}
     for message, call in (
         ("the same rows for all arms", lambda: delta_fail_uniform(pool, 8, replacement=False, pairing="independent")),
-        ("the same number of rows", lambda: _uneven(pool)),
+        ("the same number of rows", lambda: delta_fail_uniform(pool, 8, **uneven)),
         ("which arms are left", lambda: delta_fail_median(pool, 40, costs=[1, 2])),
         ("no more rows than the population", lambda: delta_fail_uniform(pool, 10, replacement=False)),
-        ("equal weights", lambda: _skewed()),
+        ("equal weights", lambda: delta_fail_uniform(skewed, 6, replacement=False)),
     ):
         with pytest.raises(AssumptionError, match=message):
             call()
@@ -336,18 +342,9 @@ def test_what_no_theorem_covers_is_named() -> None:
         delta_fail_uniform(pool, 8, alignment="some")
 
 
-def _uneven(pool: PopulationModel) -> float:
-    return delta_fail_uniform(pool, 8, costs=[1, 2], alignment="budget", replacement=False)
-
-
-def _skewed() -> float:
-    pool = next(one for one in generated(8, seed=3) if one.kind == "skewed")
-    return delta_fail_uniform(known(pool, weights=pool.p), 6, replacement=False)
-
-
 def test_bad_input_of_a_known_pool_is_named() -> None:
     small = generated(1, seed=11, arms=2, rows=4)[0]
-    pool = known(small)
+    pool = to_model(small, weights=None)
     given = {"grams": small.grams, "y": small.y, "ball": small.ball, "theta": small.theta}
     for message, call in (
         ("best must be a list", lambda: PopulationModel(**given, best=0)),

@@ -124,12 +124,6 @@ def test_the_factor_decides_between_consistent_and_undecided():
     assert lenient.decided
 
 
-def test_zero_failures_are_an_upper_limit_in_the_sentence():
-    sentence = judge(0, 1000, 0.5).sentence
-    assert sentence.startswith("No failure in 1000 trials (rate at most 0.0137")
-    assert "0 failures" not in sentence
-
-
 def test_detectable_rate_without_a_refuting_count():
     assert detectable_rate(11, 10) == math.inf
 
