@@ -23,8 +23,6 @@ from theory import _inputs, formulas
 from theory._inputs import Bound, Floats, Ints
 from theory.errors import AssumptionError, Assumptions
 
-__all__ = ["BLOCK", "BoundArguments", "bound", "is_elementwise", "require_population"]
-
 Strategy = Literal["uniform", "median"]
 Rows = Literal["accumulated", "fresh"]
 Pairing = Literal["same", "independent", "arbitrary"]

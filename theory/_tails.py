@@ -13,8 +13,6 @@ from theory import formulas
 from theory._bound import BoundArguments, Pairing, at_least_one
 from theory._inputs import Floats, Ints, log_sum
 
-__all__ = ["Tails", "tails_on"]
-
 _TOGETHER = 1 << 15
 """Numbers, of points times rivals times splits, that are computed side by side."""
 

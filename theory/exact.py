@@ -165,13 +165,7 @@ def uniform_selection(
 
 
 def median_selection(
-    pool: AffinePool,
-    budget: int,
-    *,
-    accumulate: bool = True,
-    rows: Pairing = "shared",
-    population: int | None = None,
-    exact: bool = True,
+    pool: AffinePool, budget: int, *, accumulate: bool = True, **options: Any
 ) -> tuple[Probability, ...]:
     """Return the distribution of the arm that median elimination (Algorithm 1) leaves.
 
@@ -180,13 +174,14 @@ def median_selection(
     accumulate : bool
         Score on all rows bought so far (Algorithm 1) or on the fresh rows of the round (the proof, A.5).
 
-    See `uniform_selection` for the other parameters.
+    **options
+        As for `uniform_selection`.
     """
     rounds = halving_schedule(budget, pool.arms)
     plan = list(zip(rounds.active.tolist(), rounds.pulls.tolist(), strict=True))
     if plan[0][1] < 1:
         raise ValueError(f"budget must buy one row per arm and round; got {budget} for K = {pool.arms}.")
-    return _select(pool, plan, None, accumulate=accumulate, rows=rows, population=population, exact=exact)
+    return _select(pool, plan, None, accumulate=accumulate, **options)
 
 
 def failure(pool: AffinePool, selection: Sequence[Probability], *, target: int | None = None) -> Probability:
@@ -228,9 +223,9 @@ def _select(
     keep: int | None,
     *,
     accumulate: bool,
-    rows: Pairing,
-    population: int | None,
-    exact: bool,
+    rows: Pairing = "shared",
+    population: int | None = None,
+    exact: bool = True,
 ) -> tuple[Probability, ...]:
     """Follow the distribution of (active arms, statistics) through the rounds of ``plan``."""
     if rows not in ("shared", "independent"):

@@ -23,6 +23,7 @@ import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, get_args
 
@@ -89,24 +90,13 @@ class Verdict:
         return self.outcome in ("consistent", "refuted")
 
 
-def consistent(sentence: str, **evidence: Number | str) -> Verdict:
-    """Return the verdict of a deterministic check without a violation."""
-    return Verdict("consistent", sentence, tuple(evidence.items()))
+def _decide_exactly(outcome: Outcome, sentence: str, **evidence: Number | str) -> Verdict:
+    """Return the verdict of a deterministic check; the evidence replays it."""
+    return Verdict(outcome, sentence, tuple(evidence.items()))
 
 
-def refuted(sentence: str, **evidence: Number | str) -> Verdict:
-    """Return the verdict of a deterministic check with a violation; the evidence replays it."""
-    return Verdict("refuted", sentence, tuple(evidence.items()))
-
-
-def vacuous(sentence: str, **evidence: Number | str) -> Verdict:
-    """Return the verdict that the statement is vacuous here (a bound of at least 1, or an empty premise)."""
-    return Verdict("vacuous", sentence, tuple(evidence.items()))
-
-
-def undecided(sentence: str, **evidence: Number | str) -> Verdict:
-    """Return the verdict of a check that cannot decide."""
-    return Verdict("undecided", sentence, tuple(evidence.items()))
+#: No violation; a violation; a bound of at least 1 or an empty premise; a check that cannot decide.
+consistent, refuted, vacuous, undecided = (partial(_decide_exactly, outcome) for outcome in OUTCOMES)
 
 
 def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdict:
@@ -408,7 +398,9 @@ def log_evidence_below(failures: int, trials: int, bound: float) -> float:
         The bound, in (0, 1).
     """
     failures, trials = _check_counts(failures, trials)
-    bound = _check_rate(bound)
+    bound = real("bound", bound)
+    if not 0.0 < bound < 1.0:
+        raise ValueError(f"bound must lie in (0, 1); got {bound}.")
     successes = trials - failures
     share = special.betainc(failures + 0.5, successes + 0.5, bound)
     if share <= 0.0:
@@ -416,10 +408,3 @@ def log_evidence_below(failures: int, trials: int, bound: float) -> float:
     mixed = special.betaln(failures + 0.5, successes + 0.5) + math.log(share)
     start = special.betaln(0.5, 0.5) + math.log(special.betainc(0.5, 0.5, bound))
     return float(mixed - start - failures * math.log(bound) - successes * math.log1p(-bound))
-
-
-def _check_rate(bound: float) -> float:
-    bound = real("bound", bound)
-    if not 0.0 < bound < 1.0:
-        raise ValueError(f"bound must lie in (0, 1); got {bound}.")
-    return float(bound)

@@ -42,6 +42,20 @@ class World:
     def risks(self) -> np.ndarray:
         return self.scores(self.probabilities[None])[0]
 
+    def learned_risks(self, weights: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Surrogate and 0/1 risk of the chosen arm's ball minimiser on every sample, Lambda = r."""
+        features = self.features[chosen]
+        signed = np.einsum("sa,a,sad->sd", weights, self.labels, features)
+        plain = np.einsum("sa,sad->sd", weights, features)
+
+        def along(v: np.ndarray) -> np.ndarray:
+            norm = np.linalg.norm(v, axis=1, keepdims=True)
+            return self.r * np.einsum("sad,sd->sa", features, np.where(norm > 1e-12, v / np.maximum(norm, 1e-12), 0.0))
+
+        h, g = along(signed), -along(plain)
+        zero_one = np.where(g <= 0, self.theta, (self.labels * h <= 0) * 1.0)
+        return (1 + (g - self.labels * h) / 2) @ self.probabilities, zero_one @ self.probabilities
+
     def sorted(self) -> World:
         """The same world with the best arm first."""
         order = np.argsort(self.risks(), kind="stable")

@@ -6,8 +6,29 @@ import math
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from mpmath import mpf
 
 from theory import formulas
+
+# Rows per arm, K, gap, theta, kappa_lambda; all above the launch budget of the lemmas.
+TABLE = [
+    (300, 8, 0.2, 0.1, 0.5),
+    (2000, 8, 0.3, 0.2, 0.5),
+    (4000, 16, 0.5, 0.4, 1.0),
+    (10000, 2, 0.5, 0.1, 2.0),
+    (50000, 64, 0.5, 0.1, 5.0),
+    (232200, 5, 0.05, 0.3, 0.3),
+    (60000, 9, 0.25, 0.25, 0.9),
+    (10**12, 3, 0.01, 0.05, 0.9),
+]
+
+
+def range_of_loss(theta: float, r: float) -> mpf:
+    """M, from the corners of the ball where Eq. 2 is largest and smallest."""
+    theta, r = mpf(theta), mpf(r)
+    top = max(1 + r, theta + theta * r / (1 - 2 * theta))
+    bottom = 1 - r if r <= 1 - 2 * theta else max(theta * (3 - 2 * theta - r), mpf(0))
+    return top - bottom
 
 
 @dataclass(frozen=True)

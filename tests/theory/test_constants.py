@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theory import AssumptionError, formulas, paper
+from theory import AssumptionError, formulas, paper, tighter
 
 THETAS = st.floats(0.005, 0.495)
 RADII = st.floats(0.01, 12.0)
@@ -135,6 +135,7 @@ def test_nonnegative_kernel_moves_the_loss_less(theta: float, r: float) -> None:
         (lambda: formulas.halving_schedule(10, 1), "K must be at least 2, got 1"),
         (lambda: formulas.halving_schedule(10.5, 2), "B must be a whole number, got 10.5"),
         (lambda: formulas.halving_schedule(-1, 2), "B must be at least 0, got -1"),
+        (lambda: tighter.lemma_4_regularised(9, 0.1, 0.1, 1.0, C_h=0.0, C_g=1.0), "C_h must be positive"),
     ],
 )
 def test_bad_input(call: object, message: str) -> None:

@@ -8,36 +8,14 @@ import pytest
 from hypothesis import assume, given
 from mpmath import mpf
 
-from tests.theory.affine_world import (
-    World,
-    compositions,
-    multinomial,
-    random_world,
-)
-from tests.theory.points import BoundProblem, points
+from tests.theory.affine_world import compositions, multinomial, random_world
+from tests.theory.points import TABLE, BoundProblem, points, range_of_loss
 from theory import AssumptionError, corrected, formulas, paper
 from theory.claims import get
 
 mpmath.mp.dps = 40
 
-TABLE = [
-    (6288, 8, 0.2, 0.1, 0.5),
-    (16000, 8, 0.3, 0.2, 0.5),
-    (64000, 16, 0.5, 0.4, 1.0),
-    (80000, 8, 0.5, 0.1, 2.0),
-    (400000, 8, 0.5, 0.1, 5.0),
-    (1161000, 5, 0.05, 0.3, 0.3),
-    (540000, 9, 0.25, 0.25, 0.9),
-    (10**7, 33, 0.7, 0.45, 4.0),
-    (10**13, 3, 0.01, 0.05, 0.9),
-]
-
-
-def range_of_loss(theta: float, r: float) -> mpf:
-    theta, r = mpf(theta), mpf(r)
-    top = max(1 + r, theta + theta * r / (1 - 2 * theta))
-    bottom = 1 - r if r <= 1 - 2 * theta else max(theta * (3 - 2 * theta - r), mpf(0))
-    return top - bottom
+BUDGETS = [(n * K, K, *rest) for n, K, *rest in TABLE]
 
 
 def log_tail(n: int, gap: float, theta: float, r: float) -> mpf:
@@ -46,7 +24,7 @@ def log_tail(n: int, gap: float, theta: float, r: float) -> mpf:
     return -2 * n * (mpf(gap) / 2 - 2 * c * mpf(r) / mpmath.sqrt(n)) ** 2 / range_of_loss(theta, r) ** 2
 
 
-@pytest.mark.parametrize("row", TABLE, ids=str)
+@pytest.mark.parametrize("row", BUDGETS, ids=str)
 def test_values(row: tuple[int, int, float, float, float]) -> None:
     B, K, gap, theta, r = row
     tail = log_tail(B // K, gap, theta, r)
@@ -59,7 +37,7 @@ def test_values(row: tuple[int, int, float, float, float]) -> None:
     assert corrected.lemma_4(B // K, gap, theta, r, log=True) == pytest.approx(float(mpmath.log(2) + tail), rel=1e-11)
 
 
-@pytest.mark.parametrize("row", TABLE, ids=str)
+@pytest.mark.parametrize("row", BUDGETS, ids=str)
 @pytest.mark.parametrize("rows", ["fresh", "accumulated"])
 def test_median_elimination_round_by_round(row: tuple[int, int, float, float, float], rows: str) -> None:
     B, K, gap, theta, r = row
@@ -171,8 +149,7 @@ def test_conditions() -> None:
 
 def printed_series(n_1: int, gap: float, theta: float, r: float) -> mpf:
     """8 q / (1 - q) with the printed q on n_1 rows."""
-    c = (1 - mpf(theta)) / (1 - 2 * mpf(theta))
-    q = mpmath.exp(-mpf(2) / 9 * n_1 * (mpf(gap) / 2 - 2 * c * mpf(r) / mpmath.sqrt(n_1)) ** 2)
+    q = mpmath.exp(log_tail(n_1, gap, theta, r) * range_of_loss(theta, r) ** 2 / 9)
     return 8 * q / (1 - q)
 
 
@@ -182,7 +159,7 @@ def test_where_the_printed_series_survives(K: int, point: tuple[float, float, fl
     """Fresh rows: for every K and |S*|. Accumulated rows: for |S*| = 1 and K = 2^c."""
     assert range_of_loss(*point[1:]) <= 3
     gap, theta, r = point
-    launch = int(16 * (corrected_c(theta) * r / gap) ** 2) + 1
+    launch = int(formulas.launch_rows(16, gap, theta, r)) + 1
     for scale, spare in ((1.001, 0), (1.3, 7), (2, 1), (5, 3)):
         n_1 = int(launch * scale) + 1
         budget = n_1 * K * (K - 1).bit_length() + spare
@@ -192,10 +169,6 @@ def test_where_the_printed_series_survives(K: int, point: tuple[float, float, fl
             assert fresh <= series
         if K & (K - 1) == 0:
             assert corrected.delta_fail_median(budget, K, *point, log=True) <= series
-
-
-def corrected_c(theta: float) -> float:
-    return (1 - theta) / (1 - 2 * theta)
 
 
 def test_where_the_printed_series_does_not_follow() -> None:
@@ -230,7 +203,7 @@ def test_exact_regrets_stay_below() -> None:
         counts = compositions(n, atoms)
         mass = multinomial(counts, world.probabilities)
         chosen = np.argmin(np.round(world.scores(counts / n), 11), axis=1)
-        regret = selected_risk(world, counts / n, chosen) - world.risks()[0]
+        regret = world.learned_risks(counts / n, chosen)[0] - world.risks()[0]
         point = (n * world.arms, world.arms, gap, world.theta, world.r)
         fail = corrected.delta_fail_uniform(*point)
         for delta in (0.5, 0.1, 0.01, 1e-4):
@@ -240,21 +213,3 @@ def test_exact_regrets_stay_below() -> None:
             own = mass[(regret > bound + 1e-12) & (chosen == 0)].sum()
             assert own <= delta
         checked += 1
-
-
-def selected_risk(world: World, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Surrogate risk on the population of the selected arm's ball minimiser, affine regime."""
-    features = world.features[chosen]
-    signed = np.einsum("sa,a,sad->sd", weights, world.labels, features)
-    plain = np.einsum("sa,sad->sd", weights, features)
-
-    def along(direction: np.ndarray, target: np.ndarray) -> np.ndarray:
-        norm = np.linalg.norm(direction, axis=1)
-        return np.where(norm > 1e-12, np.sum(direction * target, axis=1) / np.maximum(norm, 1e-12), 0.0)
-
-    p = world.probabilities
-    signed_all, plain_all = (
-        np.einsum("a,a,sad->sd", p, world.labels, features),
-        np.einsum("a,sad->sd", p, features),
-    )
-    return 1 - world.r / 2 * (along(signed, signed_all) + along(plain, plain_all))

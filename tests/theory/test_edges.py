@@ -389,4 +389,4 @@ def test_compositions_are_all_of_them_and_not_too_many() -> None:
     pool = make_pool([F(1, 2), F(1, 2)], [[1, 0], [0, 1]], radius=F(1, 2))
     assert sum(uniform_selection(pool, 4, rows="independent")) == 1
     with pytest.raises(ValueError, match="4004001 states to follow, at most 4000000"):
-        uniform_selection(pool, 4000, rows="independent", exact=False)
+        uniform_selection(pool, 4000, rows="independent")

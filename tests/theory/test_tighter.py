@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from tests.theory.points import BoundProblem, points
-from theory import AssumptionError, corrected, formulas, paper, tighter
+from tests.theory.points import TABLE, BoundProblem, points, range_of_loss
+from theory import AssumptionError, corrected, formulas, tighter
 
 mpmath.mp.dps = 40
 
@@ -23,25 +23,6 @@ mpmath.mp.dps = 40
 def dual_constant(theta: float) -> mpf:
     b = mpf(theta) / (1 - 2 * mpf(theta))
     return mpf(1) if b**2 <= mpf(1) / 2 else 2 * b**2 / mpmath.sqrt(4 * b**2 - 1)
-
-
-def range_of_loss(theta: float, r: float) -> mpf:
-    theta, r = mpf(theta), mpf(r)
-    top = max(1 + r, theta + theta * r / (1 - 2 * theta))
-    bottom = 1 - r if r <= 1 - 2 * theta else max(theta * (3 - 2 * theta - r), mpf(0))
-    return top - bottom
-
-
-TABLE = [
-    (300, 8, 0.2, 0.1, 0.5),
-    (2000, 8, 0.3, 0.2, 0.5),
-    (4000, 16, 0.5, 0.4, 1.0),
-    (10000, 2, 0.5, 0.1, 2.0),
-    (50000, 64, 0.5, 0.1, 5.0),
-    (232200, 5, 0.05, 0.3, 0.3),
-    (60000, 9, 0.25, 0.25, 0.9),
-    (10**12, 3, 0.01, 0.05, 0.9),
-]
 
 
 @pytest.mark.parametrize("row", TABLE, ids=str)
@@ -165,20 +146,17 @@ def test_without_replacement_limits() -> None:
 
 
 def test_gaps_and_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="either gap"):
-        tighter.delta_fail_uniform(100, 3, 0.1, 0.1, 0.5, gaps=[0.1, 0.2])
-    with pytest.raises(ValueError, match="either gap"):
-        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5)
-    with pytest.raises(ValueError, match="K - 1 numbers"):
-        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5, gaps=[0.1])
-    with pytest.raises(AssumptionError, match="gap > 0"):
-        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5, gaps=[0.0, 0.0])
-    with pytest.raises(AssumptionError, match="Delta_max"):
-        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5, gaps=[0.1, 0.6])
-    with pytest.raises(AssumptionError, match="launch condition"):
-        tighter.delta_fail_uniform(12, 3, 0.1, 0.1, 0.5)
-    with pytest.raises(AssumptionError, match="at least one row"):
-        tighter.delta_fail_uniform(2, 3, 0.1, 0.1, 0.5)
+    for error, message, budget, gap, gaps in (
+        (ValueError, "either gap", 100, 0.1, [0.1, 0.2]),
+        (ValueError, "either gap", 100, None, None),
+        (ValueError, "K - 1 numbers", 100, None, [0.1]),
+        (AssumptionError, "gap > 0", 100, None, [0.0, 0.0]),
+        (AssumptionError, "Delta_max", 100, None, [0.1, 0.6]),
+        (AssumptionError, "launch condition", 12, 0.1, None),
+        (AssumptionError, "at least one row", 2, 0.1, None),
+    ):
+        with pytest.raises(error, match=message):
+            tighter.delta_fail_uniform(budget, 3, gap, 0.1, 0.5, gaps=gaps)
     for option in ({"pairing": "none"}, {"kernel": "odd"}, {"optimism": "hope"}):
         with pytest.raises(ValueError, match=f"{next(iter(option))} must be one of"):
             tighter.delta_fail_uniform(10**4, 3, 0.1, 0.1, 0.5, **option)  # type: ignore[arg-type]
@@ -200,23 +178,6 @@ def test_everything_broadcasts() -> None:
     assert np.allclose(several, [tighter.delta_fail_median(9000, int(K), 0.4, 0.1, 0.5, log=True) for K in arms])
     listed = tighter.delta_fail_median([4000, 9000], 4, None, 0.1, 0.5, gaps=[0.2, 0.3, 0.4], log=True)
     assert listed.shape == (2,)
-
-
-def test_limits() -> None:
-    """theta -> 1/2 and gap -> 0 need ever more rows; kappa*Lambda -> 0 rescales everything but the paper."""
-    thetas = 0.5 - np.logspace(-1, -6, 6)
-    launches = np.asarray(tighter.launch_rows(1e-9, thetas, 1.0))
-    assert np.all(np.diff(launches) > 0)
-    assert launches[-1] > 1e9 * launches[0]
-    gaps = np.logspace(-1, -8, 8)
-    assert np.all(np.diff(np.asarray(tighter.launch_rows(gaps, 0.1, 0.5))) > 0)
-    radii = np.logspace(-1, -9, 9)
-    for bound in (tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_uniform):
-        scaled = np.asarray(bound(8 * 6000, 8, 0.4 * radii, 0.1, radii, log=True))
-        assert np.allclose(scaled, scaled[0], rtol=1e-9)
-    printed = np.asarray(paper.delta_fail_uniform(8 * 6000, 8, 0.4 * radii, 0.1, radii))
-    assert np.all(np.diff(printed) > 0)
-    assert printed[-1] == pytest.approx(28.0)
 
 
 @pytest.mark.parametrize("bound", [tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_median])

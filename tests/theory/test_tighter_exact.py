@@ -106,18 +106,6 @@ def test_pairwise_beyond_the_affine_regime() -> None:
     assert informative >= 5
 
 
-def empirical_models(world: World, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ball minimisers (w_h, w_g) of every sample and arm in the affine regime, Lambda = r."""
-    signed = np.einsum("sa,a,kad->skd", weights, world.labels, world.features)
-    plain = np.einsum("sa,kad->skd", weights, world.features)
-
-    def unit(v: np.ndarray) -> np.ndarray:
-        norm = np.linalg.norm(v, axis=2, keepdims=True)
-        return np.where(norm > 1e-12, v / np.maximum(norm, 1e-12), 0.0)
-
-    return world.r * unit(signed), -world.r * unit(plain)
-
-
 def test_oracle_inequalities_exactly() -> None:
     """Theorem 6 (i), (ii), (iv): exact violation probabilities on 150 worlds, at four levels."""
     rng = np.random.default_rng(53)
@@ -127,12 +115,7 @@ def test_oracle_inequalities_exactly() -> None:
         counts = compositions(n, 3)
         mass = multinomial(counts, world.probabilities)
         chosen = np.argmin(np.round(world.scores(counts / n), 11), axis=1)
-        each = np.arange(len(counts))
-        w_h, w_g = (w[each, chosen] for w in empirical_models(world, counts / n))
-        features = world.features[chosen]
-        h, g = np.einsum("sad,sd->sa", features, w_h), np.einsum("sad,sd->sa", features, w_g)
-        surrogate = (1 + (g - world.labels * h) / 2) @ world.probabilities
-        zero_one = np.where(g <= 0, world.theta, (world.labels * h <= 0) * 1.0) @ world.probabilities
+        surrogate, zero_one = world.learned_risks(counts / n, chosen)
         risks = world.risks()
         for delta in (0.5, 0.2, 0.05, 0.001):
             point = (n * world.arms, world.arms, world.theta, world.r, delta)
@@ -163,10 +146,7 @@ def test_the_calibrated_inequality_exactly() -> None:
         counts = compositions(n, 4)
         mass = multinomial(counts, world.probabilities)
         chosen = np.argmin(np.round(world.scores(counts / n), 11), axis=1)
-        w_h, w_g = (w[np.arange(len(counts)), chosen] for w in empirical_models(world, counts / n))
-        h = np.einsum("sad,sd->sa", world.features[chosen], w_h)
-        g = np.einsum("sad,sd->sa", world.features[chosen], w_g)
-        zero_one = np.where(g <= 0, world.theta, (world.labels * h <= 0) * 1.0) @ world.probabilities
+        _, zero_one = world.learned_risks(counts / n, chosen)
         for delta in (0.5, 0.2, 0.01):
             point = (n * world.arms, world.arms, world.theta, world.r, delta)
             limit = tighter.excess_risk_calibrated(*point, approximation_error=max(surplus, 1e-12))
@@ -229,15 +209,11 @@ def test_excess_risk_of_accumulated_median_elimination_exactly() -> None:
         kept = np.repeat(kept, len(late), axis=0)
         scores = np.take_along_axis(np.round(world.scores(total), 11), kept, axis=1)
         chosen = kept[np.arange(len(kept)), np.argmin(scores, axis=1)]
-        w_h, w_g = (w[np.arange(len(total)), chosen] for w in empirical_models(world, total))
-        h = np.einsum("sad,sd->sa", world.features[chosen], w_h)
-        g = np.einsum("sad,sd->sa", world.features[chosen], w_g)
-        surrogate = (1 + (g - world.labels * h) / 2) @ world.probabilities - world.risks()[0]
-        zero_one = np.where(g <= 0, world.theta, (world.labels * h <= 0) * 1.0) @ world.probabilities
+        surrogate, zero_one = (risk - world.risks()[0] for risk in world.learned_risks(total, chosen))
         for delta in (0.5, 0.05):
             limit = tighter.excess_risk_median(budget, 4, world.theta, world.r, delta)
             assert mass[surrogate > limit + 1e-12].sum() <= delta
-            assert mass[zero_one - world.risks()[0] > limit + 1e-12].sum() <= delta
+            assert mass[zero_one > limit + 1e-12].sum() <= delta
             closest = max(closest, float(surrogate.max() / limit))
     # Regrets of a fifth of the limit occur, so a limit that is too small by this factor would be found.
     assert closest > 0.15
@@ -347,17 +323,6 @@ def largest_variances(world: World, arm: int) -> tuple[float, float]:
     return max(float(spreads[0]), 0.0), max(float(spreads[1]), 0.0)
 
 
-def test_variance_form_values() -> None:
-    # A small variance beats the range by orders of magnitude.
-    by_range = tighter.lemma_4(2000, 0.1, 0.1, 0.5, optimism="rademacher")
-    by_variance = tighter.lemma_4_variance(2000, 0.1, 0.1, 0.5, variance_rival=0.31 * 0.25 / 10)
-    assert by_variance < by_range
-    n, theta, r = 500, 0.1, 0.5
-    # No variance at all: only the linear terms remain, and nothing is divided by zero.
-    assert tighter.lemma_4_variance(n, 0.4, theta, r, variance_rival=0.0, variance_best=0.0) < 1
-    assert tighter.erm_tail_variance(n, 0.0, theta, r, variance=0.0) == 1.0
-
-
 def test_regularised_score_exactly() -> None:
     """Theorem 8 where Eq. 3 has a closed form: S = 1 - (|mean y Phi|^2 / C_h + |mean Phi|^2 / C_g) / 16."""
     rng = np.random.default_rng(56)
@@ -392,20 +357,6 @@ def squares(world: World, weights: np.ndarray, C_h: float, C_g: float) -> np.nda
     signed = np.einsum("sa,a,kad->skd", weights, world.labels, world.features)
     plain = np.einsum("sa,kad->skd", weights, world.features)
     return np.sum(signed**2, axis=2) / C_h + np.sum(plain**2, axis=2) / C_g
-
-
-def test_regularised_values_and_assumptions() -> None:
-    n, gap, theta = 300, 0.1, 0.1
-    beta = (1 / 16 + 1 / 16) / n
-    spread = formulas.loss_range(theta, 0.25, 0.25)
-    assert spread == pytest.approx(0.5)
-    expected = -n * (gap - beta) ** 2 / (2 * spread**2)
-    log = tighter.lemma_4_regularised(n, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
-    assert log == pytest.approx(expected)
-    summed = tighter.delta_fail_uniform_regularised(8 * n, 8, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
-    assert summed == pytest.approx(expected + np.log(7))
-    with pytest.raises(ValueError, match="C_h must be positive"):
-        tighter.lemma_4_regularised(n, 0.1, theta, 1.0, C_h=0.0, C_g=1.0)
 
 
 def worlds(seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)) -> list[World]:

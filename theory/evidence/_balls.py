@@ -9,8 +9,6 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-__all__ = ["BALLS", "ball", "digits", "enclose"]
-
 
 @contextmanager
 def digits(bits: int) -> Iterator[None]:

@@ -23,8 +23,6 @@ from theory.population._moments import UNIT, Floats
 from theory.population._probability import TailBound
 from theory.population.model import PopulationModel
 
-__all__ = ["AffineEvents", "BestForms", "FormMoments", "Window", "approximate_tail", "choose_windows", "form_moments"]
-
 #: Means, means of the diagonals, covariances of the linear and of the degenerate parts of some forms.
 FormMoments = tuple[Floats, Floats, Floats, Floats]
 

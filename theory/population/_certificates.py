@@ -15,17 +15,6 @@ from theory.formulas import rejection_slope, surrogate_loss, surrogate_pieces
 from theory.population._moments import UNIT, Floats
 from theory.population.model import PopulationModel
 
-__all__ = [
-    "DualPoint",
-    "Model",
-    "best_dual",
-    "best_model",
-    "certified_slack",
-    "dual_value",
-    "psd_majorant",
-    "risk_intervals",
-]
-
 
 class DualPoint(NamedTuple):
     """The weights of the two pieces of the loss on every row."""

@@ -26,8 +26,6 @@ from theory.population._moments import UNIT, Floats
 from theory.population._probability import TailBound, event_probability, nested_samples, two_samples
 from theory.population.model import PopulationModel
 
-__all__ = ["DualEvents", "DualForms", "PairEvents", "PenalisedEvents"]
-
 #: Multiples of the typical norms that are offered as a and c.
 _MULTIPLES = (0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
 _MAJORANT_ROWS = 1000

@@ -23,50 +23,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "LEVELS",
-    "UNIT",
-    "ConditionalMoments",
-    "Floats",
-    "Levels",
-    "SumDistribution",
-    "conditional_moments",
-    "falling",
-    "graph_polynomials",
-    "graph_sums",
-    "place",
-    "projection",
-    "rounding",
-    "sum_distributions",
-    "with_errors",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Polynomials = dict[str, Floats]
 
-#: Connected graphs: number of edges and of vertices.
-CONNECTED: dict[str, tuple[int, int]] = {
-    "edge": (1, 2),
-    "double": (2, 2),
-    "path3": (2, 3),
-    "triple": (3, 2),
-    "double-edge": (3, 3),
-    "triangle": (3, 3),
-    "path4": (3, 4),
-    "star3": (3, 4),
-    "quadruple": (4, 2),
-    "triple-edge": (4, 3),
-    "double-double": (4, 3),
-    "thick triangle": (4, 3),
-    "double-edge-edge": (4, 4),
-    "edge-double-edge": (4, 4),
-    "thick star": (4, 4),
-    "square": (4, 4),
-    "paw": (4, 4),
-    "path5": (4, 5),
-    "star4": (4, 5),
-    "fork": (4, 5),
+#: Number of vertices of every connected graph.
+VERTICES: dict[str, int] = {
+    name: count
+    for count, names in {
+        2: ("edge", "double", "triple", "quadruple"),
+        3: ("path3", "double-edge", "triangle", "triple-edge", "double-double", "thick triangle"),
+        4: ("path4", "star3", "double-edge-edge", "edge-double-edge", "thick star", "square", "paw"),
+        5: ("path5", "star4", "fork"),
+    }.items()
+    for name in names
 }
 
 #: For every order the graphs, as products of connected ones, with their counts.
@@ -265,7 +235,7 @@ def graph_sums(polynomials: Polynomials, order: int) -> list[dict[int, Floats]]:
     for r in range(1, order + 1):
         by_size: dict[int, Floats] = {}
         for parts, count in GRAPHS[r].items():
-            v = sum(CONNECTED[name][1] for name in parts)
+            v = sum(VERTICES[name] for name in parts)
             poly = np.array([float(count)])
             for name in parts:
                 poly = np.convolve(poly, polynomials[name])

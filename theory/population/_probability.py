@@ -38,16 +38,6 @@ from theory.population._moments import (
 )
 from theory.population.model import PopulationModel
 
-__all__ = [
-    "TailBound",
-    "distinct_rows",
-    "event_probability",
-    "nested_samples",
-    "tail_bound_of",
-    "tail_sum",
-    "two_samples",
-]
-
 #: Covers the roundings of the last steps, all of which are sums and products of a few numbers.
 _ROUNDING = 1.0 + 1e-12
 

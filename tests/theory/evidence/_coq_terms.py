@@ -247,14 +247,4 @@ def evaluate(tree, point):
     return evaluate(body, point | dict(zip(given, values, strict=True)))
 
 
-def read_statement(text: str):
-    """Return the hypotheses and the conclusion."""
-    tree = Parser(re.sub(r"^forall .*?, ", "", text)).parse()
-    hypotheses = []
-    while tree[0] == "->":
-        hypotheses.append(tree[1])
-        tree = tree[2]
-    return hypotheses, tree
-
-
 TAIL = Parser("tail n g theta r").parse()

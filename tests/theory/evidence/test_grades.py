@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections import Counter
 from fractions import Fraction
@@ -96,14 +95,6 @@ def test_the_registry_states_the_hypotheses_of_its_theorems():
     bare = [dataclasses.replace(claim, assumptions=(), hypotheses=()) for claim in all_claims()]
     assert sum(bool(find_missing_hypotheses(claim)) for claim in bare) >= 30
     assert len(find_missing_hypotheses(next(claim for claim in bare if claim.id == "lemma-1-i"))) == 2
-
-
-@pytest.mark.parametrize("claim_id", ["lemma-1-i", "lemma-2-i", "remark-7-failure-bounds"])
-def test_a_case_below_the_launch_budget_is_refused(claim_id):
-    claim = get(claim_id)
-    name = "n" if "n" in claim.cases[0] else "B"
-    with pytest.raises(ValueError, match="breaks 'identification condition with the factor 16'"):
-        dataclasses.replace(claim, cases=({**claim.cases[0], name: 20},)).check()
 
 
 def test_a_refuted_statement_of_another_paper_has_no_grade():
@@ -205,14 +196,3 @@ def test_a_counterexample_that_is_none_is_not_decided():
     assert not replay(wide).refuted
     with pytest.raises(ValueError, match="breaks"):
         replay(Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(2)}))
-
-
-def test_counterexamples_are_simple():
-    """Fractions with at most seven digits, and no count above 10^12."""
-    for refutation in REFUTATIONS:
-        for value in refutation.case.values():
-            if isinstance(value, Fraction) and refutation.claim not in ("lemma-1-ii", "a2-term-b", "a5-regret"):
-                assert value.denominator <= 10**7
-            if isinstance(value, int):
-                assert abs(value) <= 10**12
-            assert not (isinstance(value, float) and math.isfinite(value))

@@ -12,8 +12,8 @@ import pytest
 from tests.theory.population.small_pools import samples
 from theory.population import _moments as moments
 from theory.population._moments import (
-    CONNECTED,
     GRAPHS,
+    VERTICES,
     ConditionalMoments,
     conditional_moments,
     falling,
@@ -61,7 +61,7 @@ def test_moments_equal_those_of_all_samples(m: int, n: int, order: int) -> None:
 
 @pytest.mark.parametrize("graph", [("double",), ("edge", "edge"), ("triangle",), ("square",), ("paw",), ("fork",)])
 def test_a_wrong_count_of_a_graph_is_caught(graph: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    order = sum(CONNECTED[name][0] for name in graph)
+    order = next(order for order, graphs in GRAPHS.items() if graph in graphs)
     wrong = {**GRAPHS, order: {**GRAPHS[order], graph: GRAPHS[order][graph] * 2}}
     monkeypatch.setattr(moments, "GRAPHS", wrong)
     S, p = case(1, 4)
@@ -92,16 +92,14 @@ def test_counts_of_order_three_are_those_of_all_sequences_of_pairs() -> None:
         key = (vertices, shape_of(sequence))
         seen[key] = seen.get(key, 0) + 1
     values = sorted(count / falling(4, v) for (v, _), count in seen.items())
-    sizes = {names: sum(CONNECTED[name][1] for name in names) for names in GRAPHS[3]}
+    sizes = {names: sum(VERTICES[name] for name in names) for names in GRAPHS[3]}
     assert values == sorted(float(count) for names, count in GRAPHS[3].items() if sizes[names] <= 4)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_counts_add_up_to_all_sequences(order: int) -> None:
     for n in range(2, 12):
-        total = sum(
-            count * falling(n, sum(CONNECTED[name][1] for name in names)) for names, count in GRAPHS[order].items()
-        )
+        total = sum(count * falling(n, sum(VERTICES[name] for name in names)) for names, count in GRAPHS[order].items())
         assert total == (n * (n - 1)) ** order
 
 

@@ -205,7 +205,7 @@ def test_prices_from_one_order() -> None:
     for i, pool in enumerate(generated(24, seed=80, arms=2, rows=3)):
         costs = ((1, 2), (Fraction(3, 2), 1), (3, "0.5"))[i % 3]
         budget = (24, 36)[i % 2]
-        rows = Design.of("same", costs, "budget", True, 2).rows(Fraction(budget), 2, 2)
+        rows = Design.of(2, costs=costs, alignment="budget").rows(Fraction(budget), 2, 2)
         truth = _fails(pool, rows)
         model = to_model(pool)
         bound = delta_fail_uniform(model, budget, effort="sharp", costs=costs, alignment="budget")
