@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
-from theory.formulas import halving_schedule
+from theory.formulas import ceil_log2, halving_schedule
 
 __all__ = ["CLASSICAL", "ClassicalBound", "Kind", "SubGaussianArms", "exchange_exponent", "find_bounds"]
 
@@ -99,7 +99,7 @@ def _bound_halving(budget: float, arms: SubGaussianArms) -> float:
     Lattimore and Szepesvari (2020), Theorem 33.10; twice the exponent of Karnin, Koren and Somekh (ICML 2013).
     """
     K = len(arms.gaps)
-    rounds = (K - 1).bit_length()
+    rounds = ceil_log2(K)
     if budget < K * rounds:
         return math.nan
     return 3.0 * rounds * math.exp(-budget / (16.0 * arms.variance * arms.hardness * rounds))

@@ -364,11 +364,12 @@ def total_pulls_median(B: ArrayLike, K: ArrayLike) -> Ints:
     return _floor_over_log(_inputs.whole(B, "B", least=0), arms, np.ones_like(arms))
 
 
-def ceil_log2(K: Ints) -> Ints:
-    """Return T = ceil(log2 K), the number of rounds, in exact integer arithmetic (K below 2^53)."""
+def ceil_log2(K: Any) -> Any:
+    """Return T = ceil(log2 K), the number of rounds, exactly: an int for an int, else an array (K below 2^53)."""
+    if isinstance(K, int):
+        return (K - 1).bit_length()
     # frexp(K - 1) = (mantissa in [1/2, 1), e) with 2^(e-1) <= K - 1 < 2^e, hence e = ceil(log2 K).
-    exponent: Ints = np.frexp((K - 1).astype(np.float64))[1].astype(np.int64)
-    return exponent
+    return np.frexp((K - 1).astype(np.float64))[1].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from tests.theory.affine_world import (
     compositions,
     exact_median,
     exact_uniform,
-    loses,
     multinomial,
     random_world,
 )
@@ -79,31 +78,6 @@ def test_optimism_beyond_the_affine_regime() -> None:
         assert optimism <= limit + 1e-6
         largest = max(largest, optimism / limit)
     assert largest > 0.3
-
-
-def test_pairwise_beyond_the_affine_regime() -> None:
-    """Theorem 2 on populations whose loss is not affine, exact enumeration with a conic solver."""
-    rng = np.random.default_rng(52)
-    solver = BallRisk(2, 2)
-    informative = 0
-    for _ in range(16):
-        theta, r = float(rng.uniform(0.05, 0.4)), float(rng.uniform(1.0, 2.5))
-        p = rng.dirichlet(np.ones(2) * 5)
-        labels = np.array([1, 1 if rng.random() < 0.5 else -1])
-        best = np.array([[1.0, 0.0], [1.0, 0.0]]) if labels[1] == 1 else np.array([[1.0, 0.0], [0.0, 1.0]])
-        rival = rng.normal(size=(2, 2)) * 0.4
-        rival /= np.maximum(np.linalg.norm(rival, axis=1, keepdims=True), 1)
-        n = int(rng.integers(30, 90))
-        counts = np.vstack([compositions(n, 2) / n, p])
-        scores = np.stack([solver.of(f, labels, theta, r, counts) for f in (best, rival)], axis=1)
-        gap = scores[-1, 1] - scores[-1, 0]
-        if gap < 1e-3:
-            continue
-        truth = multinomial(compositions(n, 2), p)[loses(scores[:-1] - [0, 1e-7], np.array([1]))].sum()
-        bound = tighter.lemma_4(n, gap, theta, r, strict=False)
-        assert np.isnan(bound) or truth <= bound
-        informative += bound < 0.9
-    assert informative >= 5
 
 
 def test_oracle_inequalities_exactly() -> None:
@@ -386,27 +360,6 @@ def test_optimism_exactly() -> None:
         assert np.all(ratio >= -1e-12)
         largest = max(largest, float(ratio.max()))
     assert 0.3 < largest <= 1
-
-
-def test_without_replacement_exactly() -> None:
-    """Theorem 5 on 200 finite populations, hypergeometric enumeration."""
-    rng = np.random.default_rng(36)
-    informative = 0
-    for world in worlds(37, 200):
-        m = int(rng.integers(10, 60))
-        sizes = rng.multinomial(m - len(world.probabilities), world.probabilities) + 1
-        finite = World(sizes / m, world.labels, world.features, world.theta, world.r).sorted()
-        gaps = finite.gaps()
-        if gaps[0] < 1e-6:
-            continue
-        n = int(rng.integers(2, m + 1))
-        truth = exact_uniform(finite, n, sizes)
-        bound = tighter.delta_fail_uniform(
-            n * finite.arms, finite.arms, None, finite.theta, finite.r, gaps=gaps, population=m
-        )
-        assert truth <= bound + 1e-12
-        informative += bound < 1
-    assert informative > 40
 
 
 def test_nonnegative_kernel_exactly() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from theory.claims._instances import parameters, pool
 from theory.claims.claim import Assumption
-from theory.formulas import gap_ceiling, launch_rows, rademacher_constant
+from theory.formulas import ceil_log2, gap_ceiling, launch_rows, rademacher_constant
 
 
 def _launches(factor: int) -> Any:
@@ -40,17 +40,13 @@ LAUNCH_64 = Assumption("identification condition with the factor 64", _launches(
 DEFINED = Assumption("theta is not 1/2, where the surrogate is undefined", lambda theta, **_: bool(theta != 0.5))
 FEASIBLE_GAP = Assumption("the gap is feasible: at most 1 - inf loss, which is at most kappa*Lambda", _feasible)
 LAUNCH_16_POOL = Assumption("identification condition with the factor 16", _pool_launches(lambda K: 1))
-LAUNCH_16_FIRST_ROUND = Assumption(
-    "identification condition with the factor 16", _pool_launches(lambda K: (K - 1).bit_length())
-)
+LAUNCH_16_FIRST_ROUND = Assumption("identification condition with the factor 16", _pool_launches(ceil_log2))
 FIRST_ARM_BEST = Assumption(
     "the first arm has the smallest risk on the training set", lambda name, **_: 0 in pool(name).best()
 )
 BUDGET_PER_ARM = Assumption("the budget buys a row for every arm", lambda B, K, **_: B >= K)
-FIRST_EPISODE = Assumption(
-    "the first episode buys a row: B >= K ceil(log2 K)", lambda B, K, **_: K * (K - 1).bit_length() <= B
-)
-DIVISIBLE = Assumption("K ceil(log2 K) divides B", lambda B, K, **_: B % (K * (K - 1).bit_length()) == 0)
+FIRST_EPISODE = Assumption("the first episode buys a row: B >= K ceil(log2 K)", lambda B, K, **_: K * ceil_log2(K) <= B)
+DIVISIBLE = Assumption("K ceil(log2 K) divides B", lambda B, K, **_: B % (K * ceil_log2(K)) == 0)
 SMALLEST_GAP = Assumption("Delta is the smallest gap: Delta_i >= Delta", lambda gap, gap_i, **_: gap_i >= gap)
 LATER_ROUND = Assumption("round t has at least the rows of the first: n_t >= n_1", lambda n, rows, **_: rows >= n)
 RATIO = Assumption("q lies in (0, 1)", lambda q, **_: bool(0 < q < 1))

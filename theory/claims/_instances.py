@@ -30,7 +30,6 @@ from theory import exact
 from theory.exact import AffinePool, make_pool
 from theory.formulas import (
     FLOATS,
-    ceil_log2,
     halving_schedule,
     hoeffding_deviation,
     identification_margin,
@@ -321,11 +320,6 @@ OUTLIERS_SMALL_BALL = {
 
 
 # --- rounds of median elimination on small pools -----------------------------------------------------------
-
-
-def rounds(K: int) -> int:
-    """Return T, the number of rounds."""
-    return int(ceil_log2(np.asarray(K)))
 
 
 def pulls(B: int, K: int) -> list[int]:

@@ -21,12 +21,12 @@ from theory.claims._instances import (
     log_tail_unit_range,
     parameters,
     pool,
-    rounds,
 )
 from theory.claims.claim import Assumption, Case, Check, Side, grid
 from theory.formulas import (
     PAPER_GEOMETRIC,
     PAPER_PREFACTOR,
+    ceil_log2,
     complexity,
     hoeffding_deviation,
     launch_rows,
@@ -67,7 +67,7 @@ def pool_bound_unit_range(strategy: Strategy) -> Side:
         arms, *point = parameters(name)
         if strategy == "uniform":
             return PAPER_PREFACTOR * (arms - 1) * math.exp(log_tail_unit_range(B // arms, *point))
-        q = math.exp(log_tail_unit_range(B // (arms * rounds(arms)), *point))
+        q = math.exp(log_tail_unit_range(B // (arms * ceil_log2(arms)), *point))
         return PAPER_GEOMETRIC * q / (1 - q)
 
     return bound

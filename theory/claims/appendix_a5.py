@@ -28,7 +28,6 @@ from theory.claims._instances import (
     pairwise,
     pool,
     pulls,
-    rounds,
     sum_of_pairs,
     total_pulls,
     two_rounds,
@@ -37,7 +36,7 @@ from theory.claims._strategies import build_corner_check
 from theory.claims.appendix_a1 import LEMMA_4
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.theorem_1 import LEMMA_1_II
-from theory.formulas import log_tail_paper
+from theory.formulas import ceil_log2, log_tail_paper
 
 F = Fraction
 
@@ -89,7 +88,7 @@ _LOST = (
 
 
 def _first(B: int, K: int) -> int:
-    return B // (K * rounds(K))
+    return B // (K * ceil_log2(K))
 
 
 CHECKS = {
@@ -137,9 +136,9 @@ CHECKS = {
         cases=_DIVISIBLE,
         printed=(
             lambda B, K: tuple(pulls(B, K)),
-            lambda B, K: tuple(2**t * _first(B, K) for t in range(rounds(K))),
+            lambda B, K: tuple(2**t * _first(B, K) for t in range(ceil_log2(K))),
         ),
-        mutant=lambda B, K: tuple(2 ** (t + 1) * _first(B, K) for t in range(rounds(K))),
+        mutant=lambda B, K: tuple(2 ** (t + 1) * _first(B, K) for t in range(ceil_log2(K))),
         assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     "a5-series-1": Check(
@@ -184,9 +183,9 @@ CHECKS = {
     ),
     "a5-count-4": Check(
         cases=({"B": 9, "K": 2}, *_DIVISIBLE),
-        printed=(total_pulls, lambda B, K: B // rounds(K)),
-        corrected=lambda B, K: B // rounds(K) // 2,
-        mutant=lambda B, K: F(1, 2) * (B // rounds(K)),
+        printed=(total_pulls, lambda B, K: B // ceil_log2(K)),
+        corrected=lambda B, K: B // ceil_log2(K) // 2,
+        mutant=lambda B, K: F(1, 2) * (B // ceil_log2(K)),
         assumptions=(POWER_OF_TWO,),
     ),
 }

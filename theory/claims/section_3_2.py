@@ -9,16 +9,16 @@ from typing import Any
 
 from theory import exact
 from theory.claims._assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
-from theory.claims._instances import active, failure_median, failure_uniform, pool, pulls, rounds, total_pulls
+from theory.claims._instances import active, failure_median, failure_uniform, pool, pulls, total_pulls
 from theory.claims.claim import Check, grid
-from theory.formulas import halving_schedule
+from theory.formulas import ceil_log2, halving_schedule
 
 F = Fraction
 COSTS = {"Fac": F(5), "Pix": F(6, 5), "Kar": F(1), "Zer": F(19, 20), "Fou": F(3, 2), "Mor": F(9, 10)}
 _BUDGETS = grid(B=(16, 97, 540, 4800), K=(2, 3, 4, 5, 8, 9, 16))
 _LARGE = grid(B=(2400, 10**4, 10**6), K=(2, 3, 4, 5, 8, 9, 16, 17))
 # Budgets around the smallest that buys a row in the first episode, where the floors matter most.
-_SMALL = tuple({"B": B, "K": K} for K in (2, 3, 4, 5, 6, 7, 8, 9) for B in range(K * (K - 1).bit_length(), 50))
+_SMALL = tuple({"B": B, "K": K} for K in (2, 3, 4, 5, 6, 7, 8, 9) for B in range(K * ceil_log2(K), 50))
 _PRICES = tuple(
     {"b": b, "feature": feature, "original": original}
     for b, original, feature in product((6, 60, 101), COSTS, COSTS)
@@ -27,7 +27,7 @@ _PRICES = tuple(
 
 
 def _arms_left(K: int, half: Any) -> int:
-    for _ in range(rounds(K)):
+    for _ in range(ceil_log2(K)):
         K = half(K)
     return K
 
@@ -38,7 +38,7 @@ def _spent(B: int, K: int) -> int:
 
 def _winner_rows_counted(B: int, K: int) -> int | Fraction:
     """Return the sum of the floors, and (1 - 1/K) B/T where each floor is exact: K = 2^T and K T | B."""
-    T = rounds(K)
+    T = ceil_log2(K)
     if 2**T == K and B % (K * T) == 0:
         return (1 - F(1, K)) * F(B, T)
     return sum(B // (T * -(-K // (1 << t))) for t in range(T))
@@ -143,7 +143,7 @@ CHECKS = {
     "me-spend": Check(
         cases=_BUDGETS,
         printed=(_spent, lambda B, K: B),
-        mutant=(lambda B, K: sum(-(-B // (rounds(K) * a)) * a for a in active(B, K)), lambda B, K: B),
+        mutant=(lambda B, K: sum(-(-B // (ceil_log2(K) * a)) * a for a in active(B, K)), lambda B, K: B),
         assumptions=(ARMS,),
     ),
     "me-draw": Check(
@@ -151,7 +151,7 @@ CHECKS = {
         printed=(_last_round_rows, lambda m, **_: m),
         corrected=(
             lambda m, **k: _last_round_rows(m=m, **k) <= m,
-            lambda K, m, ratio: math.floor(ratio * m * K) < 2 * rounds(K) * (m + 1),
+            lambda K, m, ratio: math.floor(ratio * m * K) < 2 * ceil_log2(K) * (m + 1),
         ),
         assumptions=(ARMS,),
     ),

@@ -24,7 +24,7 @@ from theory.claims._assumptions import (
     POWER_OF_TWO,
     THETA,
 )
-from theory.claims._instances import failure_median, pulls, rounds
+from theory.claims._instances import failure_median, pulls
 from theory.claims._strategies import (
     build_condition_check,
     build_corner_check,
@@ -40,6 +40,7 @@ from theory.claims.claim import Assumption, Check, cases, cross, grid
 from theory.claims.theorem_1 import POINTS
 from theory.claims.theorem_1 import log_fail as log_fail_uniform
 from theory.formulas import (
+    ceil_log2,
     gap_ceiling,
     identification_margin,
     launch_rows,
@@ -77,12 +78,12 @@ LEMMA_2_II = build_corner_check(
 
 def _log_fail_uniform(n: int, K: int, **others: float) -> float:
     """Return log δ_fail of Eq. 9 with the budget of `log_fail`."""
-    return log_fail_uniform(n * rounds(K), K, **others)
+    return log_fail_uniform(n * ceil_log2(K), K, **others)
 
 
 def _regret_median(B: int, K: int, theta: float, r: float, delta: float) -> float:
     """Return the bound of Lemma 2 (ii) at the rows that the selected arm has."""
-    return float(paper.exploratory_regret_median(sum(pulls(B, K)) * rounds(K), K, 0.3, theta, r, delta))
+    return float(paper.exploratory_regret_median(sum(pulls(B, K)) * ceil_log2(K), K, 0.3, theta, r, delta))
 
 
 def _times_supervised(factor: Any) -> Any:
@@ -137,7 +138,7 @@ def _log_q(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
 
 def _margin_at_uniform_rows(n: int, K: int, gap: float, theta: float, r: float) -> float:
     """Return Δ/2 − 2cr/√⌊B/K⌋ with the budget B = n K log2 K."""
-    return float(identification_margin(n * rounds(K), gap, theta, r))
+    return float(identification_margin(n * ceil_log2(K), gap, theta, r))
 
 
 def _denominator(**case: Any) -> float:
@@ -174,7 +175,7 @@ CHECKS = {
     "lemma-2-first-round": Check(
         cases=cases("B K", (540, 9), (1161, 5), (900, 5), (1440, 8), (4800, 16)),
         printed=(lambda B, K: pulls(B, K)[0], lambda B, K: int(paper.first_round_pulls(B, K))),
-        corrected=lambda B, K: B // (K * rounds(K)),
+        corrected=lambda B, K: B // (K * ceil_log2(K)),
         assumptions=(ARMS, FIRST_EPISODE),
     ),
     "lemma-2-condition": build_condition_check("median", lambda K: 9, _CONDITIONS),

@@ -15,7 +15,7 @@ from theory import _inputs, budgets, tighter
 from theory._bound import POPULATION_EXHAUSTED, Rows, Strategy
 from theory._inputs import Bound
 from theory.errors import AssumptionError
-from theory.formulas import halving_schedule
+from theory.formulas import ceil_log2, halving_schedule
 from theory.population._affine import AffineEvents
 from theory.population._events import DualEvents, PairEvents, PenalisedEvents
 from theory.population._probability import tail_bound_of
@@ -139,7 +139,7 @@ def required_budget(
     if strategy not in ("uniform", "median"):
         raise ValueError(f"strategy must be 'uniform' or 'median', got {strategy!r}")
     K = pool.n_arms
-    rounds = 1 if strategy == "uniform" else max(1, (K - 1).bit_length())
+    rounds = 1 if strategy == "uniform" else ceil_log2(K)
 
     bound = delta_fail_uniform if strategy == "uniform" else partial(delta_fail_median, rows=rows)
 
