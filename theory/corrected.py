@@ -24,6 +24,7 @@ Signatures and conventions are those of :mod:`theory.paper`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,13 @@ __all__ = [
     "term_d",
 ]
 
-_FAILURE = "B, K, gap, theta, kappa_lambda, *, best_count, strict, log"
+_POINT = "B, K, gap, theta, kappa_lambda"
+_RISK = f"{_POINT}, m, delta, *, best_count"
+_lemma = partial(bound, launch_factor=LAUNCH_LEMMAS)
+"""The decorator of bounds under the identification condition of the lemmas."""
 
 
-@bound(
-    "Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", launch_factor=LAUNCH_LEMMAS, example="3.71e-10"
-)
+@_lemma("Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", example="3.71e-10")
 def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by 2 exp(-2 n (Delta_i/2 - 2 c r / sqrt n)^2 / M^2).
 
@@ -65,14 +67,18 @@ def lemma_4(p: BoundArguments) -> Any:
     return formulas.log_failure_uniform_corrected(p.rows_per_arm, 1, p.gap, p.theta, p.r, p.width)
 
 
-@bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="2.6e-09")
+@_lemma("Lemma 1 (i), corrected", f"{_POINT}, *, best_count, strict, log", pulls="uniform", example="2.6e-09")
 def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] by 2 (K - |S*|) exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2)."""
     return formulas.log_failure_uniform_corrected(p.rows_per_arm, p.rivals, p.gap, p.theta, p.r, p.width)
 
 
 @bound(
-    "order claim of Theorem 1, corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS, example="0.000636"
+    "order claim of Theorem 1, corrected",
+    f"{_POINT}, *, best_count, strict, log",
+    pulls="uniform",
+    launch_factor=LAUNCH_THEOREMS,
+    example="0.000636",
 )
 def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] by 2 (K - |S*|) exp(-Delta^2 n / (8 M^2)) under the factor 64.
@@ -82,13 +88,7 @@ def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     return formulas.log_failure_uniform_corrected_simplified(p.n, p.rivals, p.gap, p.width)
 
 
-@bound(
-    "Lemma 2 (i), corrected",
-    "B, K, gap, theta, kappa_lambda, *, best_count, rows, strict, log",
-    pulls="schedule",
-    launch_factor=LAUNCH_LEMMAS,
-    example="0.0505",
-)
+@_lemma("Lemma 2 (i), corrected", f"{_POINT}, *, best_count, rows, strict, log", pulls="schedule", example="0.0505")
 def delta_fail_median(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for every K >= 2, with q(n) = exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2):
 
@@ -108,13 +108,7 @@ def delta_fail_median(p: BoundArguments) -> Any:
     return _inputs.log_sum(tails)
 
 
-@bound(
-    "Lemma 1 (ii), corrected",
-    "B, K, gap, theta, kappa_lambda, delta, *, best_count, strict",
-    pulls="uniform",
-    launch_factor=LAUNCH_LEMMAS,
-    example="0.0859",
-)
+@_lemma("Lemma 1 (ii), corrected", f"{_POINT}, delta, *, best_count, strict", pulls="uniform", example="0.0859")
 def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret by 2 c r / sqrt n + M sqrt(log(2|S*|/delta)/2n) + M sqrt(log(2/delta)/2n).
 
@@ -123,13 +117,7 @@ def exploratory_regret_uniform(p: BoundArguments) -> Any:
     return sum(_regret(p, p.rows_per_arm, p.delta, 1))
 
 
-@bound(
-    "Lemma 2 (ii), corrected",
-    "B, K, gap, theta, kappa_lambda, delta, *, best_count, rows, strict",
-    pulls="schedule",
-    launch_factor=LAUNCH_LEMMAS,
-    example="0.0562",
-)
+@_lemma("Lemma 2 (ii), corrected", f"{_POINT}, delta, *, best_count, rows, strict", pulls="schedule", example="0.0562")
 def exploratory_regret_median(p: BoundArguments) -> Any:
     """Bound the regret by 2 c r / sqrt n + 2 M sqrt(log(2|S*|/delta)/2n), n the selected arm's true rows.
 
@@ -139,13 +127,7 @@ def exploratory_regret_median(p: BoundArguments) -> Any:
     return sum(_regret(p, _selected(p), p.delta, p.best))
 
 
-@bound(
-    "Theorem 1, corrected",
-    "B, K, gap, theta, kappa_lambda, m, delta, *, best_count, approximation_error, strict",
-    pulls="uniform",
-    launch_factor=LAUNCH_LEMMAS,
-    example="0.325",
-)
+@_lemma("Theorem 1, corrected", f"{_RISK}, approximation_error, strict", pulls="uniform", example="0.325")
 def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess risk on the event that the paper's Assumption and the condition hold.
 
@@ -159,13 +141,7 @@ def excess_risk_uniform(p: BoundArguments) -> Any:
     return _excess_risk(p, p.rows_per_arm, 1)
 
 
-@bound(
-    "Theorem 2, corrected",
-    "B, K, gap, theta, kappa_lambda, m, delta, *, best_count, rows, approximation_error, strict",
-    pulls="schedule",
-    launch_factor=LAUNCH_LEMMAS,
-    example="0.292",
-)
+@_lemma("Theorem 2, corrected", f"{_RISK}, rows, approximation_error, strict", pulls="schedule", example="0.292")
 def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess risk as Theorem 1 corrected, with the selected arm's true number of rows.
 

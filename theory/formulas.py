@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -364,7 +364,10 @@ def total_pulls_median(B: ArrayLike, K: ArrayLike) -> Ints:
     return _floor_over_log(_inputs.whole(B, "B", least=0), arms, np.ones_like(arms))
 
 
-def ceil_log2(K: Any) -> Any:
+Count = TypeVar("Count", int, Ints)
+
+
+def ceil_log2(K: Count) -> Count:
     """Return T = ceil(log2 K), the number of rounds, exactly: an int for an int, else an array (K below 2^53)."""
     if isinstance(K, int):
         return (K - 1).bit_length()

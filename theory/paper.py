@@ -13,6 +13,7 @@ assumptions a function raises :class:`~theory.errors.AssumptionError`, or gives 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from theory import formulas
@@ -41,15 +42,11 @@ __all__ = [
 _FAILURE = "B, K, gap, theta, kappa_lambda, *, strict, log"
 _REGRET = "B, K, gap, theta, kappa_lambda, delta, *, strict"
 _RISK = "B, K, gap, theta, kappa_lambda, m, delta, *, approximation_error, strict"
-_ROWS = "m, theta, kappa_lambda, delta, *, strict"
+_lemma, _theorem = (partial(bound, launch_factor=factor) for factor in (LAUNCH_LEMMAS, LAUNCH_THEOREMS))
+"""Decorators of bounds under the identification condition of the lemmas, and under that of the theorems."""
 
 
-@bound(
-    "Lemma 4 (A.1)",
-    "n, gap, theta, kappa_lambda, *, min_gap, strict, log",
-    launch_factor=LAUNCH_LEMMAS,
-    example="0.332",
-)
+@_lemma("Lemma 4 (A.1)", "n, gap, theta, kappa_lambda, *, min_gap, strict, log", example="0.332")
 def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i < V_1] by 4 exp(-(2/9) n (Delta_i/2 - 2 c r / sqrt n)^2).
 
@@ -59,7 +56,7 @@ def lemma_4(p: BoundArguments) -> Any:
     return formulas.log_failure_pair(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="2.32")
+@_lemma("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", example="2.32")
 def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound the failure of uniform allocation by 4 (K - 1) exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2).
 
@@ -68,7 +65,7 @@ def delta_fail_uniform(p: BoundArguments) -> Any:
     return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", launch_factor=LAUNCH_LEMMAS, example="13.3")
+@_lemma("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", example="13.3")
 def delta_fail_median(p: BoundArguments) -> Any:
     """Bound the failure of median elimination by 8 q / (1 - q), n = floor(B / (K log2 K)).
 
@@ -77,19 +74,19 @@ def delta_fail_median(p: BoundArguments) -> Any:
     return formulas.log_failure_median(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-@bound("last display of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS, example="9.35")
+@_theorem("last display of A.2", _FAILURE, pulls="uniform", example="9.35")
 def delta_fail_uniform_appendix(p: BoundArguments) -> Any:
     """Evaluate the display at the end of A.2, which prints (4 - 4 theta) where Eq. 9 has (2 - 2 theta)."""
     return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r, factor=4)
 
 
-@bound("last line of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS, example="9.22")
+@_theorem("last line of A.2", _FAILURE, pulls="uniform", example="9.22")
 def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     """Bound the failure of uniform allocation by 4 (K - 1) exp(-Delta^2 floor(B / K) / 72), under the factor 64."""
     return formulas.log_failure_uniform_simplified(p.n, p.K, p.gap)
 
 
-@bound("A.3", _FAILURE, pulls="first_round", launch_factor=LAUNCH_THEOREMS, example="22.5")
+@_theorem("A.3", _FAILURE, pulls="first_round", example="22.5")
 def delta_fail_median_simplified(p: BoundArguments) -> Any:
     """Bound the failure of median elimination by 8 exp(-Delta^2 n_1 / 72) / (1 - exp(-Delta^2 C / 72)).
 
@@ -98,7 +95,7 @@ def delta_fail_median_simplified(p: BoundArguments) -> Any:
     return formulas.log_failure_median_simplified(p.n, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 1 (ii)", _REGRET, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="0.111")
+@_lemma("Lemma 1 (ii)", _REGRET, pulls="uniform", example="0.111")
 def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret by 4 c r / sqrt n + 2 sqrt(log(2/delta) / (2 n)) with n = floor(B / K) rows.
 
@@ -107,19 +104,13 @@ def exploratory_regret_uniform(p: BoundArguments) -> Any:
     return formulas.regret_paper(p.rows_per_arm, p.theta, p.r, p.delta)
 
 
-@bound("Lemma 2 (ii)", _REGRET, pulls="first_round", launch_factor=LAUNCH_LEMMAS, example="0.068")
+@_lemma("Lemma 2 (ii)", _REGRET, pulls="first_round", example="0.068")
 def exploratory_regret_median(p: BoundArguments) -> Any:
     """Bound the regret as Lemma 1 (ii) with floor(B / log2 K) rows, under the condition on floor(B / (K log2 K))."""
     return formulas.regret_paper(at_least_one(total_pulls_median(p.B, p.K)), p.theta, p.r, p.delta)
 
 
-@bound(
-    "Theorem 1, Eq. 10 with its O() opened as in A.2",
-    _RISK,
-    pulls="uniform",
-    launch_factor=LAUNCH_THEOREMS,
-    example="0.415",
-)
+@_theorem("Theorem 1, Eq. 10 with its O() opened as in A.2", _RISK, pulls="uniform", example="0.415")
 def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess risk of uniform allocation with probability at least 1 - delta - delta_fail:
 
@@ -128,13 +119,7 @@ def excess_risk_uniform(p: BoundArguments) -> Any:
     return _excess_risk(p, p.rows_per_arm)
 
 
-@bound(
-    "Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3",
-    _RISK,
-    pulls="first_round",
-    launch_factor=LAUNCH_THEOREMS,
-    example="0.368",
-)
+@_theorem("Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3", _RISK, pulls="first_round", example="0.368")
 def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess risk of median elimination: Theorem 1 with floor(B / log2 K) in place of floor(B / K)."""
     return _excess_risk(p, at_least_one(total_pulls_median(p.B, p.K)))
@@ -155,7 +140,7 @@ def excess_risk_supervised(p: BoundArguments) -> Any:
     return formulas.regret_paper(p.B, p.theta, p.r, p.delta) + p.approximation_error
 
 
-@bound("Lemma 3 (A.1)", _ROWS, example="0.136")
+@bound("Lemma 3 (A.1)", "m, theta, kappa_lambda, delta, *, strict", example="0.136")
 def lemma_3(p: BoundArguments) -> Any:
     """Bound R(f) - R_hat_surr(f) for all f by 2 c r / sqrt m + sqrt(log(1/delta) / 2m).
 

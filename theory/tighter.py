@@ -54,6 +54,7 @@ __all__ = [
     "selection_regret_uniform",
 ]
 
+_POINT = "B, K, gap, theta, kappa_lambda, *, gaps, best_count"
 _DESIGN = "pairing, population, kernel, optimism, mean_kappa_lambda, strict, log"
 _GAP_FREE = "B, K, theta, kappa_lambda, delta, *, kernel, strict"
 _GAP_FREE_RISK = "B, K, theta, kappa_lambda, delta, *, approximation_error, kernel, strict"
@@ -98,9 +99,7 @@ def lemma_4(p: BoundArguments) -> Any:
     return np.minimum(tails.log_beaten_by_any(margins), tails.log_crowd(margins, 0.0, p.gap))
 
 
-@bound(
-    "Theorem 3", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, {_DESIGN}", pulls="uniform", example="8.71e-16"
-)
+@bound("Theorem 3", f"{_POINT}, {_DESIGN}", pulls="uniform", example="8.71e-16")
 def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for uniform allocation, n = floor(B / K), by the smaller of
 
@@ -116,12 +115,7 @@ def delta_fail_uniform(p: BoundArguments) -> Any:
     return np.minimum(beaten, tails.log_crowd(margins, log_count, np.max(p.gaps, axis=-1)))
 
 
-@bound(
-    "Theorem 4",
-    f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, rows, {_DESIGN}",
-    pulls="schedule",
-    example="3.13e-05",
-)
+@bound("Theorem 4", f"{_POINT}, rows, {_DESIGN}", pulls="schedule", example="3.13e-05")
 def delta_fail_median(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for median elimination, for every K >= 2, by a finite sum over rounds.
 

@@ -215,12 +215,29 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
     failures, trials = _check_counts(failures, trials)
     alpha, factor = _check_options(alpha, factor)
     bound = _check_bound(bound)
-    limits = clopper_pearson(failures, trials, alpha)
-    critical = critical_count(trials, bound, alpha) if not _is_vacuous(bound) else None
-    outcome, false_alarm, detectable = _decide(failures, trials, bound, critical, factor)
-    sentence = _describe(outcome, failures, trials, bound, limits[1], alpha, detectable, factor)
-    rate = failures / trials
-    return Verdict(outcome, sentence, (), failures, trials, bound, rate, *limits, alpha, false_alarm, detectable)
+    lower, upper = clopper_pearson(failures, trials, alpha)
+    counted = (failures, trials, bound, failures / trials, lower, upper, alpha)
+    seen, claimed = _show_counts(failures, trials), f"the bound {_show_rate(bound)}"
+    limit = f"(rate at most {_show_rate(upper)} at level {alpha:.0e})"
+    if _is_vacuous(bound):
+        sentence = f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
+        return Verdict("vacuous", sentence, (), *counted)
+    critical = critical_count(trials, bound, alpha)
+    detectable = detectable_rate(critical, trials) / bound if bound > 0 else math.inf
+    outcome: Outcome
+    if failures >= critical:
+        outcome = "refuted"
+        sentence = f"{seen} refuted {claimed}: a rate that small produces as many with probability at most {alpha:.0e}."
+    elif detectable <= factor:
+        outcome = "consistent"
+        sentence = (
+            f"{seen} {limit} agreed with {claimed}; a violation by the factor "
+            f"{detectable:.3g} would have been seen with probability 95 %."
+        )
+    else:
+        outcome = "undecided"
+        sentence = f"{seen} {limit} did not decide {claimed}: {_overlooked(trials, bound, detectable, factor)}."
+    return Verdict(outcome, sentence, (), *counted, tail(critical, trials, bound), detectable)
 
 
 def judge_family(cells: Iterable[tuple[int, int, float]], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
@@ -330,45 +347,7 @@ def _check_bound(bound: Any) -> float:
     return float(bound)
 
 
-def _decide(
-    failures: int, trials: int, bound: float, critical: int | None, factor: float
-) -> tuple[Outcome, float, float | None]:
-    if critical is None:
-        return "vacuous", 0.0, None
-    false_alarm = tail(critical, trials, bound)
-    detectable = detectable_rate(critical, trials) / bound if bound > 0 else math.inf
-    if failures >= critical:
-        return "refuted", false_alarm, detectable
-    return ("consistent" if detectable <= factor else "undecided"), false_alarm, detectable
-
-
-def _describe(
-    outcome: Outcome,
-    failures: int,
-    trials: int,
-    bound: float,
-    upper: float,
-    alpha: float,
-    detectable: float | None,
-    factor: float,
-) -> str:
-    """Write one sentence for a verdict on a bound."""
-    seen, claimed = _show_counts(failures, trials), f"the bound {_show_rate(bound)}"
-    limit = f"(rate at most {_show_rate(upper)} at level {alpha:.0e})"
-    if outcome == "vacuous":
-        return f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
-    if outcome == "refuted":
-        return f"{seen} refuted {claimed}: a rate that small produces as many with probability at most {alpha:.0e}."
-    if outcome == "consistent":
-        return (
-            f"{seen} {limit} agreed with {claimed}; a violation by the factor "
-            f"{detectable:.3g} would have been seen with probability 95 %."
-        )
-    overlooked = _overlooked(trials, bound, detectable, factor)
-    return f"{seen} {limit} did not decide {claimed}: {overlooked}."
-
-
-def _overlooked(trials: int, bound: float, detectable: float | None, factor: float) -> str:
+def _overlooked(trials: int, bound: float, detectable: float, factor: float) -> str:
     """Describe what an undecided test could not have detected."""
     if bound == 0:
         # No rate is a multiple of 0, and a single failure refutes it.

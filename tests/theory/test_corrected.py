@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from mpmath import mpf
 
 from tests.theory.affine_world import compositions, multinomial, random_world
@@ -54,23 +54,6 @@ def test_median_elimination_round_by_round(row: tuple[int, int, float, float, fl
         active = kept
     value = corrected.delta_fail_median(B, K, gap, theta, r, rows=rows, log=True)
     assert value == pytest.approx(float(mpmath.log(total)), rel=1e-10)
-
-
-@given(points())
-def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: BoundProblem) -> None:
-    assume(formulas.loss_range(p.theta, p.r) <= 3)
-    printed = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
-    assert corrected.delta_fail_uniform(p.budget, *p.rest, log=True) <= printed - np.log(2) + 1e-9
-    assert corrected.lemma_4(p.n, *p.rest[1:]) <= paper.lemma_4(p.n, *p.rest[1:])
-
-
-@given(points(smallest_r=1.5))
-def test_the_print_claims_more_than_can_be_proved_beyond(p: BoundProblem) -> None:
-    assume(formulas.loss_range(p.theta, p.r) > 3)
-    printed = paper.lemma_4(p.n, *p.rest[1:], log=True)
-    ours = corrected.lemma_4(p.n, *p.rest[1:], log=True)
-    # The exponents' quotient is M^2 / 9 > 1: beyond some n the printed bound is below ours.
-    assert (printed - np.log(4)) <= (ours - np.log(2)) + 1e-9
 
 
 @given(points())

@@ -60,20 +60,6 @@ def test_an_entropy_form_with_the_gain_would_be_false() -> None:
     assert r"$n$ and not $nw$ in front of $\text{kl}$" in THEOREMS
 
 
-@pytest.mark.parametrize("c", [1, 2, 3, 4])
-def test_rows_of_the_selected_arm(c: int) -> None:
-    """N_T >= (K - 1) n_1 for K = 2^c, with equality when K log2 K divides B and not always."""
-    K = 2**c
-    budgets = np.arange(K * c, 40 * K * c)
-    schedule = formulas.halving_schedule(budgets, K)
-    held, first = schedule.accumulated[-1], schedule.pulls[0]
-    assert np.all(held >= (K - 1) * first)
-    whole = budgets % (K * c) == 0
-    assert np.all(held[whole] == (K - 1) * first[whole])
-    assert np.any(held > (K - 1) * first) == (c > 1)
-    assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\,\log_2K$ divides $B$" in THEOREMS
-
-
 def test_the_entropy_form_is_the_smallest_entropy_and_applies_to_every_split() -> None:
     """Against a fine grid of p, and 1 - max gap - inf l <= M (1 - e) / 2 for every split up to twice the gap."""
     for epsilon in (1e-3, 0.1, 0.4, 0.75, 0.97):

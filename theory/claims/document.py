@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from theory.claims.claim import PRINTED, Claim, Matters
 from theory.claims.registry import read_own
@@ -97,12 +98,11 @@ def run(claim: Claim) -> Checked:
 
 def summary(claims: Iterable[Claim]) -> str:
     """Count the verdicts in one line; what the paper states and what we infer apart."""
-    claims = list(claims)
-    stated = [claim for claim in claims if not claim.inferred]
-    inferred = [claim for claim in claims if claim.inferred]
-    parts = [f"{len(stated)} stated in the paper ({_counts(stated)})"] if stated else []
-    if inferred:
-        parts.append(f"{len(inferred)} inferred from it ({_counts(inferred)})")
+    claims, parts = list(claims), []
+    for inferred, words in ((False, "stated in the paper"), (True, "inferred from it")):
+        printed = [claim.printed for claim in claims if claim.inferred == inferred]
+        if printed:
+            parts.append(f"{len(printed)} {words} ({_count(printed, PRINTED)})")
     return " and ".join(parts)
 
 
@@ -122,19 +122,14 @@ def count_errata(claims: Iterable[Claim]) -> str:
 def grades(graded: Iterable[Graded]) -> str:
     """Count the grades of the printed and of the corrected statements, in one line."""
     graded = list(graded)
-    printed = _count_grades(entry.grade for entry in graded)
-    corrected = _count_grades(entry.corrected for entry in graded)
+    printed = _count((entry.grade for entry in graded), Grade)
+    corrected = _count((entry.corrected for entry in graded), Grade)
     return f"as printed {printed}" + (f"; corrected {corrected}" if corrected else "")
 
 
-def _count_grades(values: Iterable[Grade | None]) -> str:
+def _count(values: Iterable[Any], order: Iterable[str]) -> str:
     counts = Counter(values)
-    return ", ".join(f"{counts[name]} {name}" for name in Grade if counts[name])
-
-
-def _counts(claims: list[Claim]) -> str:
-    counts = Counter(claim.printed for claim in claims)
-    return ", ".join(f"{counts[printed]} {printed}" for printed in PRINTED if counts[printed])
+    return ", ".join(f"{counts[name]} {name}" for name in order if counts[name])
 
 
 def markdown(entries: Iterable[Checked]) -> str:

@@ -137,16 +137,8 @@ class Parser:
 
 def read_definitions() -> dict[str, tuple[list[str], object]]:
     definitions = {}
-    for name in (
-        "arm.v",
-        "uniform_allocation.v",
-        "regret.v",
-        "printed_form.v",
-        "excess_risk.v",
-        "registry.v",
-        "registry_rows.v",
-    ):
-        text = re.sub(r"\(\*.*?\*\)", "", (SOURCES / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for name in ("arm", "uniform_allocation", "regret", "printed_form", "excess_risk", "registry", "registry_rows"):
+        text = re.sub(r"\(\*.*?\*\)", "", (SOURCES / f"{name}.v").read_text(encoding="utf-8"), flags=re.DOTALL)
         pattern = (
             r"^Definition (\w+) ((?:\([^()]* : (?:R|nat)\) ?|theta t s : R|\w+ )*)(?:: (?:R|Prop) )?:=\s*(.*?)\.\s*$"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations, product
 from math import comb
 
 import numpy as np
@@ -66,34 +65,6 @@ def test_a_wrong_count_of_a_graph_is_caught(graph: tuple[str, ...], monkeypatch:
     monkeypatch.setattr(moments, "GRAPHS", wrong)
     S, p = case(1, 4)
     assert enumerated(S, p, 6, conditional_moments(S, p, 6, order=4, levels=6)) > 1e-6
-
-
-def shape_of(pairs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int, int], ...]:
-    """A name for the multigraph of a sequence of pairs, the same for isomorphic ones."""
-    vertices = sorted({v for pair in pairs for v in pair})
-    best: tuple[tuple[int, int, int], ...] | None = None
-    for order in permutations(range(len(vertices))):
-        place = dict(zip(vertices, order, strict=True))
-        edges: dict[tuple[int, int], int] = {}
-        for a, b in pairs:
-            key = (min(place[a], place[b]), max(place[a], place[b]))
-            edges[key] = edges.get(key, 0) + 1
-        name = tuple(sorted((a, b, k) for (a, b), k in edges.items()))
-        best = name if best is None or name < best else best
-    assert best is not None
-    return best
-
-
-def test_counts_of_order_three_are_those_of_all_sequences_of_pairs() -> None:
-    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
-    seen: dict[tuple[int, tuple[tuple[int, int, int], ...]], int] = {}
-    for sequence in product(pairs, repeat=3):
-        vertices = len({v for pair in sequence for v in pair})
-        key = (vertices, shape_of(sequence))
-        seen[key] = seen.get(key, 0) + 1
-    values = sorted(count / falling(4, v) for (v, _), count in seen.items())
-    sizes = {names: sum(VERTICES[name] for name in names) for names in GRAPHS[3]}
-    assert values == sorted(float(count) for names, count in GRAPHS[3].items() if sizes[names] <= 4)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
