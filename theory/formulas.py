@@ -255,6 +255,11 @@ def hoeffding_deviation(n: Any, argument: Any, xp: Backend = FLOATS) -> Any:
     return xp.sqrt(xp.log(argument) / 2) / xp.sqrt(n)
 
 
+def order_of_risk(n: Any, r: Any, argument: Any, constant: Any, xp: Backend = FLOATS) -> Any:
+    """Return constant (r / sqrt n + sqrt(log(argument) / 2n)), the O() of Eq. 6 and of Theorems 1 and 2 opened."""
+    return constant * (complexity(n, 1, r, 1, xp) + hoeffding_deviation(n, argument, xp))
+
+
 def uniform_risk_deviation(n: Any, theta: Any, r: Any, delta: Any, xp: Backend = FLOATS) -> Any:
     """Return Lemma 3 (A.1): 2 c r / sqrt n + sqrt(log(1/delta) / 2n)."""
     return complexity(n, rademacher_constant(theta), r, 2, xp) + hoeffding_deviation(n, 1 / delta, xp)

@@ -27,10 +27,9 @@ from theory.formulas import (
     PAPER_GEOMETRIC,
     PAPER_PREFACTOR,
     ceil_log2,
-    complexity,
-    hoeffding_deviation,
     launch_rows,
     loss_range,
+    order_of_risk,
     rademacher_constant,
     regret_paper,
     regret_terms_corrected,
@@ -150,18 +149,17 @@ _ONE_ROW_PREMISES = (
 )
 
 
-def _one_row_violation(bound: Any) -> Side:
+def one_row_violation(bound: Any, *, number: Any = float) -> Side:
     """Return P(excess risk > bound) when the training set is one row and n rows are bought from it.
 
     x = 1 always, P(y = −1) = ``noise``, Λ = 3 − 2θ, and a rival without any feature.  If the one row is
     labelled −1, the learned model fits it (h = −(3 − 2θ), g = 1 − 2θ, unique) and errs on every +1.
+    ``number`` turns fractions into what the bound computes with, such as balls.
     """
 
     def probability(n: int, noise: Fraction, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
-        approximation = (2 - 2 * theta) * noise
-        excess = (1 - noise) - noise
-        limit = bound(n, float(3 - 2 * theta), float(theta), float(delta), constant) + float(approximation)
-        return noise if float(excess) > limit else F(0)
+        limit = bound(n, number(3 - 2 * theta), number(theta), number(delta), constant)
+        return noise if number(1 - 2 * noise) > limit + number((2 - 2 * theta) * noise) else F(0)
 
     return probability
 
@@ -173,8 +171,7 @@ def build_one_row_check(strategy: Strategy, selected_rows: int) -> Check:
     """
 
     def order(n: int, r: float, theta: float, delta: float, constant: int) -> float:
-        n *= selected_rows
-        return float(constant * (complexity(n, 1, r, 1) + hoeffding_deviation(n, 6 / delta)))
+        return float(order_of_risk(selected_rows * n, r, 6 / delta, constant))
 
     def opened(n: int, r: float, theta: float, delta: float, constant: int) -> float:
         return bound_of(corrected, f"excess_risk_{strategy}")(2 * n, 2, 1.0, theta, r, 1, delta)
@@ -185,8 +182,8 @@ def build_one_row_check(strategy: Strategy, selected_rows: int) -> Check:
 
     return Check(
         cases=grid(n=(10**12,), noise=(F(1, 100),), theta=(F(1, 10), F(3, 10)), delta=(F(1, 200),), constant=(1000,)),
-        printed=(_one_row_violation(order), allowance),
-        corrected=(_one_row_violation(opened), allowance),
+        printed=(one_row_violation(order), allowance),
+        corrected=(one_row_violation(opened), allowance),
         assumptions=(THETA, *_ONE_ROW_PREMISES),
     )
 

@@ -21,7 +21,7 @@ from theory.claims._exact_losses import (
 )
 from theory.claims._instances import pool
 from theory.claims.claim import Assumption, Check, grid
-from theory.formulas import complexity, gap_ceiling, hoeffding_deviation
+from theory.formulas import gap_ceiling, order_of_risk
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5))
@@ -56,7 +56,7 @@ def _supervised(excess: Any) -> Any:
 
     def probability(B: int, theta: Fraction, delta: Fraction, constant: int) -> float:
         radius = math.sqrt(2) * float(3 - 2 * theta)
-        bound = constant * (complexity(B, 1, radius, 1) + hoeffding_deviation(B, float(1 / delta)))
+        bound = order_of_risk(B, radius, float(1 / delta), constant)
         value, chance = excess(B, theta)
         return float(chance) if value > bound else 0.0
 

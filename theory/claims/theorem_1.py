@@ -36,12 +36,12 @@ from theory.claims.appendix_a1 import LEMMA_3
 from theory.claims.claim import Assumption, Check, cases, cross, grid
 from theory.formulas import (
     complexity,
-    hoeffding_deviation,
     identification_margin,
     log_failure_uniform,
     log_failure_uniform_simplified,
     log_tail_simplified,
     loss_range,
+    order_of_risk,
     rademacher_constant,
     tight_rademacher_constant,
 )
@@ -66,8 +66,7 @@ def _tight_bound(name: str, B: int) -> float:
 
 def _order(rows: Any) -> Any:
     def bound(n: int, m: int, theta: float, r: float, delta: float) -> float:
-        n = rows(n, m)
-        return float(8 * rademacher_constant(theta) * (complexity(n, 1, r, 1) + hoeffding_deviation(n, 6 / delta)))
+        return float(order_of_risk(rows(n, m), r, 6 / delta, 8 * rademacher_constant(theta)))
 
     return bound
 

@@ -27,17 +27,18 @@ from theory.claims._instances import (
     walk_bound,
     walk_violation,
 )
+from theory.claims._strategies import one_row_violation
 from theory.evidence._balls import BALLS, ball, enclose
 from theory.formulas import (
     complexity,
     excess_risk_terms_paper,
-    hoeffding_deviation,
     identification_margin,
     launch_rows,
     log_failure_median,
     log_failure_pair,
     log_failure_uniform,
     log_tail_paper,
+    order_of_risk,
     rademacher_constant,
     regret_paper,
     uniform_risk_deviation,
@@ -194,19 +195,12 @@ def outlier_tail(r: Any, theta: Any, n: int, p: Any, q: Any, **_: Any) -> Any:
     return ball(2).log() + enclose(log_tail_paper, n, outlier_gap(r, theta, p, q), theta, r)
 
 
-def _order(n: int, r: Any, argument: Any, constant: Any) -> Any:
-    """Return constant (r / sqrt n + sqrt(log(argument) / 2n)), an opened O()."""
-    return constant * (enclose(complexity, n, 1, r, 1) + enclose(hoeffding_deviation, n, argument))
+_order = partial(enclose, order_of_risk)
 
 
 def one_row(rows: int) -> Callable[..., Fraction]:
     """Return P(excess > constant times the O() + R_ap) with one training row, as a function of the case."""
-
-    def probability(n: int, noise: Fraction, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
-        limit = _order(rows * n, 3 - 2 * theta, 6 / delta, constant) + ball((2 - 2 * theta) * noise)
-        return noise if ball(1 - 2 * noise) > limit else F(0)
-
-    return probability
+    return one_row_violation(lambda n, r, theta, delta, constant: _order(rows * n, r, 6 / delta, constant), number=ball)
 
 
 def one_row_allowance(fail: Callable[..., Any]) -> Callable[..., Any]:
