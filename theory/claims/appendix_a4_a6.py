@@ -12,6 +12,7 @@ from theory import paper
 from theory.claims._assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA
 from theory.claims._exact_losses import best_surrogate, surrogate_risk
 from theory.claims._instances import (
+    log_tail_unit_range,
     mean_over_samples,
     outlier_optimism,
     outlier_pessimism,
@@ -33,7 +34,6 @@ from theory.claims.theorem_1 import (
 from theory.formulas import (
     launch_rows,
     log_failure_pair,
-    log_tail_corrected,
     log_tail_paper,
     log_tail_simplified,
     loss_range,
@@ -213,7 +213,7 @@ def _tail_printed(**case: Any) -> float:
 
 def _tail_corrected(**case: Any) -> float:
     """Return log exp(−2 n x²/M²)."""
-    return float(log_tail_corrected(*case_parameters(**case), loss_range(case["theta"], case["r"])))
+    return log_tail_unit_range(*case_parameters(**case)) / float(loss_range(case["theta"], case["r"])) ** 2
 
 
 def _fixed_model(**case: Any) -> float:

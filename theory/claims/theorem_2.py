@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from theory.claims._strategies import (
     build_condition_check,
     build_corner_check,
     build_one_row_check,
-    failure_at,
     opened_risk,
     pool_bound,
     pool_bound_unit_range,
@@ -53,8 +51,11 @@ from theory.formulas import (
 )
 
 RADII = np.geomspace(0.01, 50, 400)
-#: log δ_fail of Eq. 11 with n rows in the first round, K a power of two.
-log_fail = partial(failure_at, "median", log=True)
+
+
+def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
+    """Return log δ_fail of Eq. 11 with n rows in the first round, K a power of two."""
+    return float(paper.delta_fail_median(n * K * (K.bit_length() - 1), K, gap, theta, r, log=True))
 
 
 def _failure(**options: Any) -> Any:
