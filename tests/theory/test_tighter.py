@@ -164,22 +164,6 @@ def test_gaps_and_options_are_checked() -> None:
         tighter.delta_fail_median(10**4, 3, 0.1, 0.1, 0.5, rows="old")  # type: ignore[arg-type]
 
 
-def test_everything_broadcasts() -> None:
-    B, theta, gap = np.array([4000, 9000])[:, None, None], np.array([0.1, 0.2])[:, None], np.array([0.3, 0.4])
-    for bound in (tighter.delta_fail_uniform, tighter.delta_fail_median):
-        for options in ({}, {"kernel": "nonnegative"}, {"population": 9000}, {"pairing": "independent"}):
-            table = bound(B, 5, gap, theta, 0.5, log=True, **options)
-            assert table.shape == (2, 2, 2)
-            for i, j, k in np.ndindex(table.shape):
-                alone = bound(int(B[i, 0, 0]), 5, gap[k], theta[j, 0], 0.5, log=True, **options)
-                assert table[i, j, k] == pytest.approx(alone, rel=1e-13)
-    arms = np.array([2, 3, 8])
-    several = tighter.delta_fail_median(9000, arms, 0.4, 0.1, 0.5, log=True)
-    assert np.allclose(several, [tighter.delta_fail_median(9000, int(K), 0.4, 0.1, 0.5, log=True) for K in arms])
-    listed = tighter.delta_fail_median([4000, 9000], 4, None, 0.1, 0.5, gaps=[0.2, 0.3, 0.4], log=True)
-    assert listed.shape == (2,)
-
-
 @pytest.mark.parametrize("bound", [tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_median])
 def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) -> None:
     rng = np.random.default_rng(60)

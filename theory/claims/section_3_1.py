@@ -18,7 +18,7 @@ from theory.claims._exact_losses import (
     surrogate,
     surrogate_risk,
 )
-from theory.claims.claim import Assumption, Check, grid
+from theory.claims.claim import Assumption, Check, cross, grid
 from theory.formulas import rejection_slope, surrogate_pieces
 
 F = Fraction
@@ -129,11 +129,10 @@ def _sum_loss_accepts(data: str, theta: Fraction, C: Fraction) -> bool:
 
 def _off_span(data: str, theta: Fraction, C: Fraction, lift: Fraction) -> Fraction:
     """Return the objective after adding a component orthogonal to all rows to the minimiser."""
-    w, v = _closed_form(data, C)
-    return _objective(data, w, v, theta, C) + C * lift**2
+    return _at_minimiser(data, theta, C) + C * lift**2
 
 
-def _at_minimiser(data: str, theta: Fraction, C: Fraction, lift: Fraction) -> Fraction:
+def _at_minimiser(data: str, theta: Fraction, C: Fraction, **_: Any) -> Fraction:
     return _objective(data, *_closed_form(data, C), theta, C)
 
 
@@ -167,11 +166,6 @@ _STEPS: tuple[Vector, ...] = tuple(
 )
 
 
-def _with(**extra: Any) -> tuple[dict[str, Any], ...]:
-    ((name, values),) = extra.items()
-    return tuple({**fit, name: value} for fit in _FITS for value in values)
-
-
 def _rotated_risk(direction: tuple[int, int], theta: Fraction) -> Fraction:
     """Return the Bayes risk of x1, x2 and a candidate x1 cos + x3 sin; the direction is (cos, sin) up to a factor."""
     atoms: dict[tuple[int, int, int], list[Fraction]] = {}
@@ -199,10 +193,7 @@ CHECKS = {
         assumptions=(THETA,),
     ),
     "eq-2": Check(
-        cases=(
-            {"h": F(0), "g": F(-2), "y": 1, "theta": F(3, 4)},
-            *({"h": F(0), "g": F(-2), "y": 1, "theta": theta} for theta in THETAS),
-        ),
+        cases=grid(h=(F(0),), g=(F(-2),), y=(1,), theta=(F(3, 4), *THETAS)),
         printed=(strict_loss, surrogate),
         corrected=(lambda theta, **k: strict_loss(theta=theta, **k) if theta < F(1, 2) else 0, surrogate),
         assumptions=(UNIT_THETA, DEFINED),
@@ -247,13 +238,13 @@ CHECKS = {
         assumptions=(THETA, _SMALL_VALUES),
     ),
     "eq-3": Check(
-        cases=_with(step=_STEPS),
-        printed=(lambda data, theta, C, step: _objective(data, *_closed_form(data, C), theta, C), _neighbour),
+        cases=cross(_FITS, grid(step=_STEPS)),
+        printed=(_at_minimiser, _neighbour),
         mutant=(lambda data, theta, C, step: _objective(data, *_closed_form(data, 2 * C), theta, C), _neighbour),
         assumptions=(THETA, _CLOSED_FORM),
     ),
     "eq-3-representer": Check(
-        cases=_with(lift=(F(1, 1000), F(1))),
+        cases=cross(_FITS, grid(lift=(F(1, 1000), F(1)))),
         printed=(_at_minimiser, _off_span),
         mutant=lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2,
         assumptions=(THETA, _CLOSED_FORM),
