@@ -41,12 +41,12 @@ class Small:
         return strengths >= strengths.max() - TIE
 
 
-def to_model(pool: Small, **more: object) -> PopulationModel:
+def build_model(pool: Small, **more: object) -> PopulationModel:
     """The pool as bounds see it."""
     return PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, **{"weights": pool.p, **more})
 
 
-def to_ratio(bound: float, exact: float) -> float:
+def compute_ratio(bound: float, exact: float) -> float:
     """Bound over exact probability, infinite where the latter is 0."""
     return bound / exact if exact > 0 else np.inf
 
@@ -64,7 +64,7 @@ def random_weights(rng: np.random.Generator, m: int) -> np.ndarray:
     return p / p.sum()
 
 
-def values_of(S: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def evaluate_form(S: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """c' S c of every line of counts."""
     return np.einsum("sx,xy,sy->s", counts, S, counts)
 

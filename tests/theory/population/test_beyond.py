@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exml_sim.rejection import solve_batch
-from tests.theory.population.small_pools import Small, generated, samples, to_model, to_ratio
+from tests.theory.population.small_pools import Small, build_model, compute_ratio, generated, samples
 from theory.errors import AssumptionError
 from theory.formulas import surrogate_loss
 from theory.population import (
@@ -53,13 +53,15 @@ def wide_cases() -> list[tuple[PopulationModel, int, float]]:
         counts, chance = samples(pool.p, n)
         values = scores(pool, counts.astype(np.float64) / n)
         fails = np.delete(values, best, axis=1).min(axis=1) <= values[:, best] + 1e-7
-        found.append((to_model(pool, best=[best], resolution=1e-6), n, float(chance[fails].sum())))
+        found.append((build_model(pool, best=[best], resolution=1e-6), n, float(chance[fails].sum())))
     return found
 
 
 def wide_ratios(chosen: slice = slice(None)) -> np.ndarray:
     cases = wide_cases()[chosen]
-    return np.array([to_ratio(delta_fail_uniform(pool, n * pool.n_arms, effort="sharp"), p) for pool, n, p in cases])
+    return np.array(
+        [compute_ratio(delta_fail_uniform(pool, n * pool.n_arms, effort="sharp"), p) for pool, n, p in cases]
+    )
 
 
 def test_bounds_beyond_the_affine_regime_are_never_below_the_exact_probability() -> None:
@@ -100,7 +102,7 @@ def test_certificates_enclose_the_risk() -> None:
 
 def test_the_dual_value_for_n_rows_is_below_the_mean_score() -> None:
     small = wide(generated(1, seed=4, arms=3, rows=3)[0], 2.0)
-    pool = to_model(small, best=[0])
+    pool = build_model(small, best=[0])
     counts, chance = samples(small.p, 4)
     mean = chance @ scores(small, counts.astype(np.float64) / 4)
     for arm in range(3):
@@ -176,7 +178,7 @@ def on_grid(m: int, parts: int) -> np.ndarray:
 def test_no_law_of_a_grid_is_nearer_than_the_one_found(m: int, arms: int, parts: int) -> None:
     distributions, finite = on_grid(m, parts), 0
     for small in generated(8, seed=40 + m, arms=arms, rows=m):
-        found = nearest_failure(to_model(small))
+        found = nearest_failure(build_model(small))
         strengths = small.strengths(np.vstack([found.distribution, distributions]))
         ahead = strengths[:, ~small.best].max(axis=1) - strengths[:, small.best].max(axis=1)
         distances = np.sum(distributions * np.log(np.maximum(distributions, 1e-300) / small.p), axis=1)

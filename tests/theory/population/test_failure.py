@@ -10,15 +10,15 @@ import pytest
 from tests.theory.population.small_pools import (
     KINDS,
     Small,
+    build_model,
+    compute_ratio,
+    evaluate_form,
     exact_median,
     exact_uniform,
     generated,
     random_form,
     random_weights,
     samples,
-    to_model,
-    to_ratio,
-    values_of,
 )
 from theory.population import PopulationModel, delta_fail_median, delta_fail_uniform, required_budget
 from theory.population import _affine as affine
@@ -43,7 +43,9 @@ def cases() -> list[tuple[Small, int, float]]:
 
 def ratios(effort: str, chosen: slice = slice(None)) -> np.ndarray:
     pairs = [(pool, n * len(pool.grams), exact) for pool, n, exact in cases()[chosen]]
-    return np.array([to_ratio(delta_fail_uniform(to_model(pool), B, effort=effort), exact) for pool, B, exact in pairs])
+    return np.array(
+        [compute_ratio(delta_fail_uniform(build_model(pool), B, effort=effort), exact) for pool, B, exact in pairs]
+    )
 
 
 def test_the_sharp_bound_is_never_below_the_exact_failure_probability() -> None:
@@ -69,8 +71,8 @@ def form_ratios(order: int, count: int = 150) -> np.ndarray:
         m, n = int(rng.integers(2, 5)), int(rng.integers(1, 9))
         S, p = random_form(rng, m), random_weights(rng, m)
         counts, chance = samples(p, n)
-        exact = float(chance[values_of(S, counts) >= 0].sum())
-        found.append(to_ratio(event_probability(S, p, n, order=order), exact))
+        exact = float(chance[evaluate_form(S, counts) >= 0].sum())
+        found.append(compute_ratio(event_probability(S, p, n, order=order), exact))
     return np.array(found)
 
 
@@ -132,7 +134,7 @@ def test_median_elimination_never_fails_more_often_than_its_bound(fresh: bool) -
     for i, pool in enumerate(generated(16, seed=5 + fresh, arms=4, rows=3)):
         budget = 8 * (2, 4, 6)[i % 3]
         rows = "fresh" if fresh else "accumulated"
-        bound = delta_fail_median(to_model(pool), budget, rows=rows, effort="sharp")
+        bound = delta_fail_median(build_model(pool), budget, rows=rows, effort="sharp")
         exact = exact_median(pool, budget, fresh=fresh)
         assert exact <= bound
         informative += bound < 0.999
@@ -141,10 +143,12 @@ def test_median_elimination_never_fails_more_often_than_its_bound(fresh: bool) -
 
 def test_ties_in_the_best_set_are_no_failures() -> None:
     pool = next(pool for pool in generated(8, seed=3, arms=3, rows=4) if pool.kind == "ties")
-    assert to_model(pool).best_arms == (0, 2)
-    assert to_model(pool, best=[0]).rivals == (1, 2)
+    assert build_model(pool).best_arms == (0, 2)
+    assert build_model(pool, best=[0]).rivals == (1, 2)
     # As two of three arms are best, a failure is rarer than one of a single best arm.
-    assert delta_fail_uniform(to_model(pool), 180, effort="sharp") < delta_fail_uniform(to_model(pool, best=[0]), 180)
+    assert delta_fail_uniform(build_model(pool), 180, effort="sharp") < delta_fail_uniform(
+        build_model(pool, best=[0]), 180
+    )
 
 
 def test_the_form_of_many_rivals_is_above_each() -> None:
@@ -167,7 +171,7 @@ def test_the_certificate_sees_a_negative_direction() -> None:
 
 
 def test_the_required_budget_is_where_the_bound_reaches_delta() -> None:
-    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = build_model(generated(1, seed=11, arms=2, rows=4)[0])
     for effort in ("quick", "sharp"):
         budget = required_budget(pool, 0.05, effort=effort)
         assert delta_fail_uniform(pool, budget, effort=effort) <= 0.05
@@ -187,7 +191,7 @@ def test_matrices_may_be_made_on_demand() -> None:
 
     small = generated(1, seed=11, arms=2, rows=4)[0]
     pool = PopulationModel(Lazy(), small.y, small.ball, small.theta, weights=small.p)
-    assert delta_fail_uniform(pool, 60) == delta_fail_uniform(to_model(small), 60)
+    assert delta_fail_uniform(pool, 60) == delta_fail_uniform(build_model(small), 60)
 
 
 GOOD = {"grams": [np.eye(2), np.ones((2, 2))], "y": [1, -1], "ball": 0.5, "theta": 0.1}
@@ -235,7 +239,7 @@ def test_what_is_not_covered_is_said_and_gets_no_number() -> None:
 
 def test_the_bound_does_not_depend_on_which_budgets_were_asked_before() -> None:
     for small in generated(3, seed=3, arms=3, rows=4):
-        first, second = to_model(small), to_model(small)
+        first, second = build_model(small), build_model(small)
         budgets = list(range(6, 220, 18))
         upwards = [delta_fail_median(first, budget) for budget in budgets]
         assert upwards == [delta_fail_median(second, budget) for budget in reversed(budgets)][::-1]

@@ -10,12 +10,12 @@ import pytest
 from tests.theory.population.small_pools import (
     TIE,
     Small,
+    build_model,
+    compute_ratio,
+    evaluate_form,
     generated,
     random_weights,
     samples,
-    to_model,
-    to_ratio,
-    values_of,
 )
 from theory.population import _probability as probability
 from theory.population import delta_fail_median, delta_fail_rows, delta_fail_uniform, required_budget
@@ -55,7 +55,7 @@ def cases() -> list[tuple[Small, tuple[int, ...]]]:
 def ratios(effort: str) -> np.ndarray:
     seen = []
     for pool, rows in cases():
-        seen.append(to_ratio(delta_fail_rows(to_model(pool), rows, effort=effort), exact(pool, rows)))
+        seen.append(compute_ratio(delta_fail_rows(build_model(pool), rows, effort=effort), exact(pool, rows)))
     return np.array(seen)
 
 
@@ -74,9 +74,9 @@ def form_ratios(order: int) -> np.ndarray:
         S, T = (0.5 * (M + M.T) - rng.uniform(0.0, 1.0) for M in rng.normal(size=(2, m, m)))
         p = random_weights(rng, m)
         (a, u), (b, v) = samples(p, n), samples(p, k)
-        sums = np.add.outer(values_of(S, a) / n**2, values_of(T, b) / k**2)
+        sums = np.add.outer(evaluate_form(S, a) / n**2, evaluate_form(T, b) / k**2)
         truth = float(np.multiply.outer(u, v)[sums >= 0].sum())
-        seen.append(to_ratio(two_samples(S, n, T, k, p, order=order), truth))
+        seen.append(compute_ratio(two_samples(S, n, T, k, p, order=order), truth))
     return np.array(seen)
 
 
@@ -105,7 +105,7 @@ def test_moments_of_a_sum_are_binomial_sums(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_both_strategies_take_independent_rows() -> None:
-    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = build_model(generated(1, seed=11, arms=2, rows=4)[0])
     budget = required_budget(pool, 0.05, effort="sharp", pairing="independent")
     assert delta_fail_uniform(pool, budget, effort="sharp", pairing="independent") <= 0.05
     assert delta_fail_median(pool, budget, effort="sharp", pairing="independent") <= 0.05
@@ -113,7 +113,7 @@ def test_both_strategies_take_independent_rows() -> None:
 
 
 def test_bad_rows_are_refused() -> None:
-    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0])
+    pool = build_model(generated(1, seed=11, arms=2, rows=4)[0])
     for rows in ((3,), (3, 0), (3, 2.5)):
         with pytest.raises(ValueError, match="whole number"):
             delta_fail_rows(pool, rows)

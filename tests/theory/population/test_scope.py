@@ -13,13 +13,13 @@ from exml_sim.rejection import solve_batch
 from tests.theory.population.small_pools import (
     TIE,
     Small,
+    build_model,
+    compute_ratio,
+    evaluate_form,
     generated,
     random_form,
     random_weights,
     samples,
-    to_model,
-    to_ratio,
-    values_of,
 )
 from tests.theory.population.test_beyond import scores, wide
 from theory import tighter
@@ -60,7 +60,7 @@ def distinct_ratios() -> np.ndarray:
         m = int(rng.integers(4, 11))
         n, S = int(rng.integers(1, m + 1)), random_form(rng, m)
         counts = subsets(m, n)
-        found.append(to_ratio(distinct_rows(S, n), float(np.mean(values_of(S, counts) >= 0))))
+        found.append(compute_ratio(distinct_rows(S, n), float(np.mean(evaluate_form(S, counts) >= 0))))
     return np.array(found)
 
 
@@ -80,7 +80,7 @@ def test_a_wrong_probability_of_the_sample_size_is_caught(monkeypatch: pytest.Mo
 def test_moments_of_distinct_rows_are_exact(m: int, n: int) -> None:
     S = random_form(np.random.default_rng(m), m)
     counts = subsets(m, n)
-    values = values_of(S, counts) / n**2
+    values = evaluate_form(S, counts) / n**2
     conditional = distinct_moments(S, n)
     assert conditional is not None
     first, second = conditional.moments[0] * conditional.unit, conditional.moments[1] * conditional.unit**2
@@ -96,7 +96,7 @@ def test_uniform_allocation_without_replacement() -> None:
         n = (3, 5, 7, 8)[i % 4]
         strengths = pool.strengths(subsets(9, n) / n)
         fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
-        bound = delta_fail_uniform(to_model(pool, weights=None), 3 * n, replacement=False)
+        bound = delta_fail_uniform(build_model(pool, weights=None), 3 * n, replacement=False)
         assert fails.mean() <= bound
         informative += bound < 0.9
     assert informative >= 6
@@ -126,7 +126,7 @@ def test_median_elimination_without_replacement() -> None:
     informative = 0
     for i, pool in enumerate(even(12, 70, arms=4, rows=10)):
         budget = (16, 24)[i % 2]
-        bound = delta_fail_median(to_model(pool, weights=None), budget, replacement=False)
+        bound = delta_fail_median(build_model(pool, weights=None), budget, replacement=False)
         assert exact_median_distinct(pool, budget) <= bound
         informative += bound < 0.999
     assert informative >= 2
@@ -135,7 +135,7 @@ def test_median_elimination_without_replacement() -> None:
 def nested_truth(S: np.ndarray, n: int, T: np.ndarray, k: int, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All values of s' S s + t' T t for the first n and the first k rows of one order, and their probabilities."""
     (s, t), chance = beginnings(p, n, k)
-    return values_of(S, s) / n**2 + values_of(T, t) / k**2, chance
+    return evaluate_form(S, s) / n**2 + evaluate_form(T, t) / k**2, chance
 
 
 def beginnings(p: np.ndarray, n: int, k: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
@@ -162,7 +162,7 @@ def nested_ratios(order: int) -> np.ndarray:
     found = []
     for case in nested_cases():
         values, chance = nested_truth(*case)
-        found.append(to_ratio(nested_samples(*case, order=order), float(chance[values >= 0].sum())))
+        found.append(compute_ratio(nested_samples(*case, order=order), float(chance[values >= 0].sum())))
     return np.array(found)
 
 
@@ -207,7 +207,7 @@ def test_prices_from_one_order() -> None:
         budget = (24, 36)[i % 2]
         rows = Design.of(2, costs=costs, alignment="budget").rows(Fraction(budget), 2, 2)
         truth = _fails(pool, rows)
-        model = to_model(pool)
+        model = build_model(pool)
         bound = delta_fail_uniform(model, budget, effort="sharp", costs=costs, alignment="budget")
         assert truth <= bound
         assert i >= 6 or bound == delta_fail_rows(model, rows, effort="sharp", pairing="same")
@@ -225,7 +225,7 @@ def _fails(pool: Small, rows: tuple[int, ...]) -> float:
 
 
 def test_the_same_number_of_rows_for_all_is_the_plain_bound() -> None:
-    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
+    pool = build_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
     plain = delta_fail_uniform(pool, 60)
     assert delta_fail_uniform(pool, 90, costs=[1, 2]) == delta_fail_rows(pool, (30, 30), pairing="same")
     assert plain <= delta_fail_uniform(pool, 90, costs=[1, 2])
@@ -239,7 +239,7 @@ def test_independent_rows_beyond_the_affine_regime() -> None:
         if abs(risks[0] - risks[1]) < 1e-3:
             continue
         best, rows = int(np.argmin(risks)), ((6, 6), (4, 9))[i % 2]
-        data = to_model(pool, best=[best], resolution=1e-6)
+        data = build_model(pool, best=[best], resolution=1e-6)
         values = [(samples(pool.p, n), n) for n in rows]
         distributions = [(scores(pool, counts / n)[:, arm], chance) for arm, ((counts, chance), n) in enumerate(values)]
         wins = distributions[1 - best][0][:, None] <= distributions[best][0][None, :] + 1e-7
@@ -312,7 +312,7 @@ def test_a_penalised_score_is_quadratic_where_it_says_so() -> None:
 
 
 def test_no_bound_is_above_that_of_the_gaps() -> None:
-    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
+    pool = build_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
     given = {"gaps": [pool.risks.max() - pool.risks.min()], "theta": pool.theta}
     given |= {"kappa_lambda": pool.kappa * pool.radius}
     budgets = 500 * 2 ** np.arange(8)
@@ -323,8 +323,8 @@ def test_no_bound_is_above_that_of_the_gaps() -> None:
 
 
 def test_what_no_theorem_covers_is_named() -> None:
-    pool = to_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
-    skewed = to_model(next(pool for pool in generated(8, seed=3) if pool.kind == "skewed"))
+    pool = build_model(generated(1, seed=11, arms=2, rows=4)[0], weights=None)
+    skewed = build_model(next(pool for pool in generated(8, seed=3) if pool.kind == "skewed"))
     uneven = {"costs": [1, 2], "alignment": "budget", "replacement": False}
     for message, call in (
         ("the same rows for all arms", lambda: delta_fail_uniform(pool, 8, replacement=False, pairing="independent")),
@@ -344,7 +344,7 @@ def test_what_no_theorem_covers_is_named() -> None:
 
 def test_bad_input_of_a_known_pool_is_named() -> None:
     small = generated(1, seed=11, arms=2, rows=4)[0]
-    pool = to_model(small, weights=None)
+    pool = build_model(small, weights=None)
     given = {"grams": small.grams, "y": small.y, "ball": small.ball, "theta": small.theta}
     for message, call in (
         ("best must be a list", lambda: PopulationModel(**given, best=0)),
