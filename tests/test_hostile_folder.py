@@ -269,32 +269,6 @@ def test_data_outside_of_the_folder_of_a_study_file_is_refused(study: Path, plac
     assert Study.from_table(table).used_plugins
 
 
-def test_a_query_needs_a_statement_and_can_be_interrupted(store: Path) -> None:
-    assert "the query is empty" in refuse("query", str(store), " ")
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-    program = f"""
-import _thread, sys, threading, time
-from exml_sim.cli import main
-
-def interrupt():
-    \"\"\"Wait until the main thread has been in the query itself for ten looks.\"\"\"
-    looks = 0
-    while looks < 10:
-        time.sleep(0.05)
-        frame = sys._current_frames()[threading.main_thread().ident]
-        looks = looks + 1 if frame.f_code.co_filename.endswith("query.py") else 0
-    _thread.interrupt_main()
-
-threading.Thread(target=interrupt, daemon=True).start()
-main(["query", {str(store)!r}, {endless!r}])
-"""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert (done.returncode, done.stderr.strip()) == (130, "exml: interrupted")
-
-
 @pytest.mark.filterwarnings("error")
 def test_control_characters_of_labels_are_replaced_in_pictures(tmp_path: Path) -> None:
     from simulations.figures import style

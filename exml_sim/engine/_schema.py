@@ -182,7 +182,7 @@ def _verify_distributions(connection: sqlite3.Connection) -> str | None:
 
 
 #: Packages whose versions a session notes.
-PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn")
+PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn", "cvxpy", "pandas", "pydantic", "click")
 
 
 def manifest() -> dict[str, str]:

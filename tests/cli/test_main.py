@@ -58,10 +58,13 @@ def test_a_file_in_the_way_is_one_line(capsys, tmp_path: Path) -> None:
     assert blocked.read_text() == "mine"
 
 
-def test_version(capsys) -> None:
+def test_the_version_has_what_a_bug_report_needs_and_no_names(capsys) -> None:
     code, out, _ = call(capsys, "--version")
     assert code == 0
     assert out.startswith("exml, version ")
+    assert {"python", "platform", "numpy", "blas"} <= {line.partition(":")[0] for line in out.splitlines()[1:]}
+    assert str(Path.home()) not in out
+    assert str(Path.cwd()) not in out
 
 
 @pytest.mark.parametrize(
