@@ -229,18 +229,18 @@ MANY_SWEEPS = ", ".join(['{name = "top_two", sweep = {a = [VALUES], b = [VALUES]
 
 
 @pytest.mark.parametrize(
-    ("strategies", "grid"),
+    ("strategies", "sweep_of_pool"),
     [
         ('[{name = "top_two", sweep = {SWEEP}}]', ""),
         (f"[{MANY_SWEEPS}]", ""),
-        ('["uniform_allocation"]', "grid = {K = [VALUES], gap = [VALUES], sd = [VALUES], cost_ratio = [VALUES]}\n"),
+        ('["uniform_allocation"]', "sweep = {K = [VALUES], gap = [VALUES], sd = [VALUES], cost_ratio = [VALUES]}\n"),
     ],
 )
-def test_products_of_options_are_limited_before_they_are_built(strategies: str, grid: str) -> None:
+def test_products_of_options_are_limited_before_they_are_built(strategies: str, sweep_of_pool: str) -> None:
     """These would have 10^40, 3 * 10^6 and 10^8 entries."""
     values = ", ".join(map(str, range(100)))
     sweep = ", ".join(f"a{number} = [{values}]" for number in range(20))
-    text = STUDY.replace('["uniform_allocation"]', strategies).replace("[[pools]]", f"{grid}[[pools]]")
+    text = STUDY.replace('["uniform_allocation"]', strategies).replace("[[pools]]\n", f"[[pools]]\n{sweep_of_pool}")
     text = text.replace("SWEEP", sweep).replace("VALUES", values)
     with pytest.raises(ValueError, match=f"at most {MAX_LIST:,}") as error:
         Study.from_toml(text)

@@ -11,10 +11,8 @@ in other blocks is refused in one line with its name. Strategies of this package
 from __future__ import annotations
 
 import hashlib
-import math
 import os
-import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -51,8 +49,6 @@ SMOKE_TRIALS = 12
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
 Range = tuple[int, int]
-#: Evaluates a bound of ours, by its version, at a cell: `simulations._pool_bounds.value_at`.
-BoundValue = Callable[[str, Study, Cell], float]
 
 
 def run(
@@ -64,8 +60,6 @@ def run(
     progress: bool = True,
     shard: tuple[int, int] | None = None,
     block: int | None = None,
-    bound_value: BoundValue | None = None,
-    timeout: float | None = None,
     strict: bool = True,
 ) -> StudyResult:
     """Run what is missing of a study, and return its results.
@@ -91,10 +85,6 @@ def run(
         merged by `merge`.
     block
         Trials per task; by default tasks take about 0.7 s.
-    bound_value
-        Evaluates the bound that `stop.verdict` names, if it is one of `theory`: `simulations._pool_bounds.value_at`.
-    timeout
-        Seconds after which no further block of trials is started; the next run continues.
     strict
         Raise an error at the end if a cell failed; otherwise `StudyResult.failures` has the reasons.
 
@@ -120,10 +110,6 @@ def run(
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
-    deadline = math.inf if timeout is None else time.monotonic() + timeout
-    bounds = {cell.index: _evaluate_verdict_bound(study, cell, bound_value) for cell in cells}
     parallel = _parallel(n_jobs, backend)
     if store is not None:
         check_place(Path(store))
@@ -139,9 +125,9 @@ def run(
                 begun = {c.index for c in cells if opened.ranges(c.index) or opened.has_distribution(c.index)}
                 smoke_test(study, [cell for cell in cells if cell.index not in begun])
             if mode_of(study).distribution is not None:
-                failed = _enumerate(study, mode_of(study), cells, opened, shard, deadline, progress)
+                failed = _enumerate(study, mode_of(study), cells, opened, shard, progress)
             else:
-                failed = _sample(study, cells, opened, parallel, progress, shard, block, bounds, deadline)
+                failed = _sample(study, cells, opened, parallel, progress, shard, block)
             opened.record_failures({index: str(error) for index, error in failed.items()})
             if failed and strict:
                 raise _summarise_failures(failed, cells)
@@ -251,7 +237,6 @@ def _enumerate(
     cells: Sequence[Cell],
     store: Store,
     shard: tuple[int, int] | None,
-    deadline: float,
     show_progress: bool,
 ) -> dict[int, Exception]:
     """Enumerate the missing distributions; a shard of an exact study is every n-th cell. Return what failed, and why.
@@ -267,8 +252,6 @@ def _enumerate(
     line = Progress(len(missing), show_progress, what="cells")
     try:
         for cell in sorted(missing, key=lambda cell: -size(study, cell)):
-            if time.monotonic() > deadline:
-                break
             try:
                 with guard_calls(*study.cell_plugins(cell)):
                     distribution = enumerate_cell(study, cell)
@@ -290,8 +273,6 @@ def _sample(
     show_progress: bool,
     shard: tuple[int, int] | None,
     block: int | None,
-    bounds: Mapping[int, float | None],
-    deadline: float,
 ) -> dict[int, Exception]:
     """Run all missing trials up to each interim analysis; return the cells that failed, and why."""
     part, parts = shard or (1, 1)
@@ -309,7 +290,7 @@ def _sample(
             after = min(analysis, high)
             todo = [(cell, part) for cell in undecided for part in _missing(stored[cell.index], before, after)]
             sizes = BlockSizes(workers, block)
-            for done in parallel(sizes.tasks(study, todo, failed, deadline)):
+            for done in parallel(sizes.tasks(study, todo, failed)):
                 if isinstance(done, FailedBlock):
                     failed.setdefault(done.cell, done.error)
                     continue
@@ -323,50 +304,22 @@ def _sample(
                 # Trials of a plug-in that was found out are not trusted, unless a worker only lacked a package.
                 if not stored[index] and not isinstance(error, MissingPackage):
                     store.remove_trials(index)
-            if time.monotonic() > deadline:
-                break
             if study.stop is not None:
-                undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, bounds, before, after)]
+                undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, before, after)]
             before = after
     finally:
         line.close()
     return failed
 
 
-def _evaluate_verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | None) -> float | None:
-    """Evaluate the bound that the verdict of a cell is about; NaN where it does not apply, None if there is none."""
-    name = None if study.stop is None else study.stop.verdict
-    if name is None:
-        return None
-    spec = next((spec for spec in study.bounds if name in (spec.name, spec.label)), None)
-    if spec is None:
-        if bound_value is None:
-            known = ", ".join(spec.label for spec in study.bounds) or "none"
-            raise ValueError(f"stop.verdict {name!r} is no bound of the study ({known}): give bound_value for ours")
-        try:
-            return float(bound_value(name, study, cell))
-        except ValueError as error:
-            raise ValueError(f"stop.verdict: {error}") from None
-    context = context_of(study, cell)
-    if isinstance(context, str) or find_reason(spec, context):
-        return math.nan
-    return evaluate(spec, float(exact(cell.budget)), context)
-
-
 def _is_decided(
-    stop: Stop,
-    store: Store,
-    cell: Cell,
-    seen: dict[int, tuple[int, int]],
-    bounds: Mapping[int, float | None],
-    before: int,
-    after: int,
+    stop: Stop, store: Store, cell: Cell, seen: dict[int, tuple[int, int]], before: int, after: int
 ) -> bool:
     """Whether a cell is decided at an interim analysis; trials and failures since the last one are added to `seen`."""
     new = store.counts(cell.index, after, before)
     trials, failures = (old + more for old, more in zip(seen[cell.index], new, strict=True))
     seen[cell.index] = trials, failures
-    return stop.is_decided(failures, trials, bounds[cell.index])
+    return stop.is_decided(failures, trials)
 
 
 def _missing(stored: Sequence[Range], low: int, high: int) -> list[Range]:
@@ -527,14 +480,12 @@ class BlockSizes:
             return FIRST_TRIALS
         return max(1, min(int(TASK_SECONDS / seconds), max(-(-left // self._workers), FIRST_TRIALS)))
 
-    def tasks(
-        self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int], deadline: float = math.inf
-    ) -> Iterator[Any]:
-        """Yield the calls for joblib, when it asks for them; none for cells that failed or after the deadline."""
+    def tasks(self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int]) -> Iterator[Any]:
+        """Yield the calls for joblib, when it asks for them; none for cells that failed."""
         driver = os.getpid()
         left = _size([part for _, part in todo])
         for cell, (first, stop) in todo:
-            while first < stop and cell.index not in failed and time.monotonic() < deadline:
+            while first < stop and cell.index not in failed:
                 after = min(stop, first + self.size(cell, left))
                 yield delayed(_work)(study, cell, first, after, driver)
                 left -= after - first

@@ -269,9 +269,9 @@ def test_no_study_prints_more_than_25_lines(tmp_path, strategies, budgets):
     names = ["uniform_allocation", "sequential_halving", "successive_rejects", "ocba", "top_two", "ugap_eb"]
     file = tmp_path / "study.toml"
     file.write_text(
-        f"strategies = {names[:strategies]}\ntrials = 20\ngrid = {{K = [4, 8], gap = [0.05, 0.08]}}\n"
+        f"strategies = {names[:strategies]}\ntrials = 20\n"
         f"budgets = {{per_arm = {[5 * n for n in range(1, budgets + 1)]}}}\n"
-        '[[pools]]\nkind = "family"\nfamily = "one group"\n',
+        '[[pools]]\nkind = "family"\nfamily = "one group"\nsweep = {K = [4, 8], gap = [0.05, 0.08]}\n',
         encoding="utf-8",
     )
     result = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out"), "--quiet", "--no-report"])
