@@ -36,11 +36,6 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def is_blank(path: Path) -> bool:
-    """Whether there is no file, or one without a single byte."""
-    return not path.exists() or (path.is_file() and path.stat().st_size == 0)
-
-
 def check_place(path: Path) -> None:
     """Refuse a place where no store can be, or a symbolic link."""
     refuse_link(path)
@@ -50,7 +45,7 @@ def check_place(path: Path) -> None:
         raise StoreError(f"cannot write a store at {path}: it is a directory")
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise StoreError(f"cannot write a store at {path}: it is no regular file")
-    if is_blank(path) and any(beside(path, suffix).exists() for suffix in SIDE_FILES):
+    if not path.exists() and any(beside(path, suffix).exists() for suffix in SIDE_FILES):
         raise StoreError(
             f"cannot write a store at {path}: there are side files (-wal, -shm or -journal) of a database that "
             "is gone; move them away, or give another file"
@@ -218,19 +213,12 @@ def publish(built: Path, target: Path) -> None:
     Raises
     ------
     StoreError
-        If the target exists and has a single byte; it is then left alone.
+        If the target exists; it is then left alone.
     """
-    taken = StoreError(f"{target} exists already; nothing was changed: give another file")
-    if target.exists():
-        if not is_blank(target):
-            raise taken
-        # A file without content holds nothing that could be lost.
-        os.replace(built, target)
-        return
     try:
         os.link(built, target)
     except FileExistsError:
-        raise taken from None
+        raise StoreError(f"{target} exists already; nothing was changed: give another file") from None
     except OSError:
         # No hard links in this file system: the lock is what keeps others away.
         os.rename(built, target)

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from exml_sim._internal.progress import Progress
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_count, check_jobs
-from exml_sim.engine._files import DriverLock, check_place, is_blank
+from exml_sim.engine._files import DriverLock, check_place
 from exml_sim.engine._specs import Stop
 from exml_sim.engine._trials import Block, run_plain
 from exml_sim.engine.bound_context import context_of, evaluate, find_reason
@@ -115,7 +115,7 @@ def run(
         check_place(Path(store))
     # One BLAS thread per worker: the workers themselves use the cores.
     with one_thread():
-        new = store is None or is_blank(Path(store))
+        new = store is None or not Path(store).exists()
         if new:
             smoke_test(study, cells)
         metadata = [mode_of(study).metadata(study, cell) for cell in cells] if new else []

@@ -41,8 +41,8 @@ def refused(path, study, message):
     ("change", "study", "message"),
     [
         ("", {"trials": 21}, "belongs to another study"),
-        (f"PRAGMA user_version = {VERSION + 1}", {}, r"written by a later version \(schema 4"),
-        ("PRAGMA user_version = 1", {}, r"written by an earlier version \(schema 1, this version has schema 3"),
+        (f"PRAGMA user_version = {VERSION + 1}", {}, r"written by a later version \(schema 5"),
+        ("PRAGMA user_version = 1", {}, r"written by an earlier version \(schema 1, this version has schema 4"),
     ],
 )
 def test_another_study_or_version(stored, change, study, message):
@@ -317,13 +317,6 @@ def test_a_trial_is_never_overwritten(tmp_path):
             store.add(run_block(study, study.cells()[0], 9, 12))
         assert store.digest() == digest
         assert store.ranges(0) == [(0, 10)]
-
-
-def test_blank_file_of_a_run_that_was_killed_at_once(tmp_path):
-    path = tmp_path / "study.sqlite"
-    path.touch()
-    with run(known(trials=5), store=path) as result:
-        assert result.complete
 
 
 def test_manifest(stored):
