@@ -85,21 +85,6 @@ def test_a_shard_as_json(tmp_path):
     assert data == {"store": str(tmp_path / "study.sqlite"), "complete": False, **expected}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        *("--n-jobs 0", "--n-jobs 0 --store s.sqlite", "--replay 0 0 --json", "--shard 3/2", "--shard half"),
-        *("--backend smoke", "--backend dask"),
-    ],
-)
-def test_bad_input_makes_no_folder(tmp_path, monkeypatch, options):
-    monkeypatch.chdir(tmp_path)
-    failed = call(Path("new/out"), *options.split())
-    assert isinstance(failed.exception, ValueError | SystemExit)
-    assert failed.exit_code != 0
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_that_is_no_study_leaves_nothing(tmp_path):
     """A budget that does not pay for an opening round is found late, by the run itself."""
     file, out = tmp_path / "mine.toml", tmp_path / "new" / "out"
@@ -111,16 +96,6 @@ def test_a_file_that_is_no_study_leaves_nothing(tmp_path):
     mine.mkdir()
     CliRunner().invoke(cli, ["study", str(file), "--out", str(mine)])
     assert mine.is_dir()
-
-
-@pytest.mark.parametrize(("content", "word"), [(b"\xff\xfe", "not UTF-8"), (b"seed = = 1", "the TOML is wrong")])
-def test_a_file_that_cannot_be_read_is_named(tmp_path, content, word):
-    file = tmp_path / "mine.toml"
-    file.write_bytes(content)
-    failed = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out")])
-    assert isinstance(failed.exception, ValueError)
-    assert str(failed.exception).startswith(f"{file} is no study: ")
-    assert word in str(failed.exception)
 
 
 @pytest.mark.usefixtures("unseen_pictures")
