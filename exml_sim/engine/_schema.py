@@ -179,8 +179,8 @@ DECISIVE = ("exml_sim", "numpy", "scipy", "numba", "arithmetic", "blas")
 
 def _arithmetic() -> str:
     """Name the instructions that compiled code uses: those of the processor that no environment variable takes away."""
-    found: Any = np.show_config(mode="dicts")
-    texts = [platform.machine(), *found.get("SIMD Extensions", {}).get("found", [])]
+    build: Any = np.show_config(mode="dicts")
+    texts = [platform.machine(), *build.get("SIMD Extensions", {}).get("found", [])]
     texts += [f"{name}={os.environ[name]}" for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ]
     return " ".join(texts)
 

@@ -141,12 +141,8 @@ class StrategySpec:
         return cls(name, tuple({**rest, **options}.items()), table.get("label"), plugin=plugin)
 
     def build(self) -> Strategy:
-        """Build the strategy; one of this package only once, because it has no state."""
-        return self._own if self.plugin is None else build_plugin(self.plugin, dict(self.options))
-
-    @cached_property
-    def _own(self) -> Strategy:
-        return by_name(self.name, **dict(self.options))
+        """Build the strategy."""
+        return _build(self.name, self.plugin, self.options)
 
     @cached_property
     def label(self) -> str:

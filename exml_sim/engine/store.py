@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from exml_sim.engine._files import (
@@ -174,9 +173,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -241,13 +238,13 @@ class Store:
 
     def _check_draws(self) -> None:
         """Refuse trials that this version would draw otherwise: to go on, to merge or to replay would mix the two."""
-        mode, theirs = self._header("mode"), int(self._header("draws"))
-        ours = DRAWS.get(mode, 1)
-        if theirs != ours:
-            other = "a later" if theirs > ours else "an earlier"
+        mode, stored = self._header("mode"), int(self._header("draws"))
+        present = DRAWS.get(mode, 1)
+        if stored != present:
+            other = "a later" if stored > present else "an earlier"
             raise StoreError(
-                f"{self.path} holds trials of mode {mode!r} that {other} version drew otherwise (draws {theirs}, this "
-                f"version has draws {ours}); nothing was changed: run the study into another file"
+                f"{self.path} holds trials of mode {mode!r} that {other} version drew otherwise (draws {stored}, this "
+                f"version has draws {present}); nothing was changed: run the study into another file"
             )
 
     def _header(self, key: str) -> str:

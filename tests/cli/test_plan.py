@@ -27,9 +27,9 @@ def test_budgets_by_the_bounds(capsys) -> None:
             bound = getattr(module, f"delta_fail_{line['strategy']}")
             assert line["bounds"][level] == required_budget(bound, 0.01, **point)
             assert line["launch_budget"][level] == launch_budget(bound, **point)
-        ours = getattr(tighter, f"delta_fail_{line['strategy']}")
-        assert line["bounds"]["tighter"] <= required_budget(ours, 0.01, **point)
-        assert line["launch_budget"]["tighter"] == launch_budget(ours, **point)
+        bound = getattr(tighter, f"delta_fail_{line['strategy']}")
+        assert line["bounds"]["tighter"] <= required_budget(bound, 0.01, **point)
+        assert line["launch_budget"]["tighter"] == launch_budget(bound, **point)
     code, out, _ = call(capsys, "plan", "--delta", "0.01", *POINT)
     assert code == 0
     assert f"{uniform['bounds']['paper']:,}" in out

@@ -92,10 +92,10 @@ def test_a_file_that_is_no_study_leaves_nothing(tmp_path):
     failed = CliRunner().invoke(cli, ["study", str(file), "--out", str(out)])
     assert isinstance(failed.exception, ValueError)
     assert not out.parent.exists()
-    mine = tmp_path / "kept"
-    mine.mkdir()
-    CliRunner().invoke(cli, ["study", str(file), "--out", str(mine)])
-    assert mine.is_dir()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    CliRunner().invoke(cli, ["study", str(file), "--out", str(kept)])
+    assert kept.is_dir()
 
 
 @pytest.mark.usefixtures("unseen_pictures")
@@ -183,17 +183,6 @@ def test_json_has_the_cells(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("unseen_pictures")
-def test_another_store(tmp_path):
-    file = tmp_path / "mine.toml"
-    file.write_text(known(trials=20, strategies=["ocba"]).to_toml(), encoding="utf-8")
-    arguments = ["study", str(file), "--out", str(tmp_path / "out"), "--store", str(tmp_path / "kept.sqlite")]
-    assert CliRunner().invoke(cli, arguments).exit_code == 0
-    assert (tmp_path / "kept.sqlite").exists()
-    assert not (tmp_path / "out" / "study.sqlite").exists()
-    assert "no bound covers" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("unseen_pictures")
 def test_any_study_from_a_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(known(trials=50).to_toml(), encoding="utf-8")
@@ -204,9 +193,13 @@ def test_any_study_from_a_file(tmp_path):
     assert (tmp_path / "out" / "summary.csv").read_text(encoding="utf-8").count("\n") == 5
     with StudyResult.open(tmp_path / "out" / "study.sqlite") as result:
         assert result.study.hash == known(trials=50).hash
-    other = CliRunner().invoke(cli, ["study", str(file), "--quick", "--seed", "4", "--out", str(tmp_path / "other")])
+    out, store = tmp_path / "other", tmp_path / "kept.sqlite"
+    options = ["--quick", "--seed", "4", "--strategy", "ocba", "--out", str(out), "--store", str(store)]
+    other = CliRunner().invoke(cli, ["study", str(file), *options])
     assert other.exit_code == 0, other.output
-    with StudyResult.open(tmp_path / "other" / "study.sqlite") as result:
+    assert not (out / "study.sqlite").exists()
+    assert "no bound covers" in (out / "report.html").read_text(encoding="utf-8")
+    with StudyResult.open(store) as result:
         assert (result.study.trials, result.study.seed) == (12, 4)
 
 
@@ -223,7 +216,6 @@ def test_replay_prints_the_ledger(tmp_path):
 def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
     monkeypatch.setattr(excess, "FRESH", 500)
     monkeypatch.setattr(excess, "REFERENCE", 40)
-    monkeypatch.setattr(excess, "_TRUTHS", {})
     toml = """
         mode = "excess_risk"
         trials = 4

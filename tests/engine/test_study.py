@@ -118,7 +118,7 @@ def test_first_draws_of_100000_trials_are_distinct():
     assert len(streams) == 2
     trials = range(25_000)
     addresses = [Seeds.of(root, trials, stream) for root in (0, 1) for stream in streams]
-    first = [words(some, 1, trial=trial)[0] for some in addresses for trial in trials]
+    first = [words(address, 1, trial=trial)[0] for address in addresses for trial in trials]
     assert len(set(first)) == 100_000
 
 
