@@ -195,33 +195,28 @@ class DriverLock:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """Yield a file beside the target to build a database in; call with the target's `DriverLock` is_locked.
+    """Yield a file beside the target to build a database in, and give it its name unless something has it by then.
 
-    The lock makes the name ours: what a killed run left there is removed, and so is what is not published.
+    Call it with the target's `DriverLock`, which makes the name beside ours: what a killed run left there is removed.
+
+    Raises
+    ------
+    StoreError
+        If the target exists at the end; it is then left alone.
     """
     path = beside(target, "-new")
     _remove(path)
     try:
         yield path
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            raise StoreError(f"{target} exists already; nothing was changed: give another file") from None
+        except OSError:
+            # No hard links in this file system: the lock is what keeps others away.
+            os.rename(path, target)
     finally:
         _remove(path)
-
-
-def publish(built: Path, target: Path) -> None:
-    """Give a finished (and closed) database its name, unless something has that name by now.
-
-    Raises
-    ------
-    StoreError
-        If the target exists; it is then left alone.
-    """
-    try:
-        os.link(built, target)
-    except FileExistsError:
-        raise StoreError(f"{target} exists already; nothing was changed: give another file") from None
-    except OSError:
-        # No hard links in this file system: the lock is what keeps others away.
-        os.rename(built, target)
 
 
 def _remove(path: Path) -> None:

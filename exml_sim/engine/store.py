@@ -31,7 +31,6 @@ from exml_sim.engine._files import (
     connect_to_read,
     draft,
     explained,
-    publish,
     transaction,
 )
 from exml_sim.engine._schema import (
@@ -129,7 +128,6 @@ class Store:
                 store._connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 store.close()
-            publish(built, path)
 
     @classmethod
     def _open_to_write(cls, where: Path, study: Study, lock: DriverLock) -> Self:
