@@ -19,7 +19,6 @@ from exml_sim.cli import cli, study
 from exml_sim.engine import Store, StoreError, StudyResult, run
 from exml_sim.engine.modes import _excess_risk as excess
 from simulations import budget_vs_failure
-from simulations.report._findings import QUESTION
 from tests.engine.studies import contents, known
 
 WHOLE = budget_vs_failure.make_study
@@ -73,16 +72,6 @@ def test_another_seed_needs_another_folder(finished, tmp_path):
     assert "belongs to another study" in str(failed.exception)
     assert "--out" in str(failed.exception)
     assert contents(tmp_path) == before
-
-
-def test_a_shard_as_json(tmp_path):
-    done = call(tmp_path, "--shard", "1/2", "--json")
-    assert done.exit_code == 0, done.output
-    data = json.loads(done.output)
-    with StudyResult.open(tmp_path / "study.sqlite") as result:
-        trials, failures = result.store.rows("SELECT count(*), sum(1 - success) FROM trials").fetchone()
-        expected = {"study": result.study.name, "cells": len(result.cells), "trials": trials, "failures": failures}
-    assert data == {"store": str(tmp_path / "study.sqlite"), "complete": False, **expected}
 
 
 def test_a_file_that_is_no_study_leaves_nothing(tmp_path):
@@ -146,14 +135,6 @@ def _stored(path: Path) -> int:
             return store.rows("SELECT count(*) FROM blocks").fetchone()[0]
     except (StoreError, sqlite3.Error):
         return 0
-
-
-def test_the_answer_is_short_and_comes_first(finished):
-    lines = finished[1].splitlines()
-    assert lines[0] == QUESTION
-    assert "needs less budget than" in lines[1] or "No budget has" in lines[1]
-    assert any(line.startswith("On the same trials") for line in lines[2:4])
-    assert len(lines) <= 25
 
 
 def test_a_study_loads_neither_claims_nor_evidence(tmp_path):
