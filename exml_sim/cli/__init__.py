@@ -82,9 +82,13 @@ def _print_versions(context: click.Context, parameter: click.Parameter, value: b
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions,
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_versions,
     help="Print versions and processor, for a bug report.",
-)  # fmt: skip
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
     """Exploratory machine learning with unknown unknowns: a working system and an executable theory."""
