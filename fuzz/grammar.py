@@ -270,7 +270,6 @@ PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
     "data set": lambda name: {"pools": [{"kind": "dataset", "name": name, "options": _ARGUMENTS}]},
     "score": lambda name: {"scores": [{"score": name}]},
     "bound": lambda name: {"bounds": [name]},
-    "verdict": lambda name: {"stop": {"verdict": name}},
 }
 _MODULES = st.sampled_from(sorted(sys.stdlib_module_names)) | st.sampled_from(["exml_sim.cli", "numpy.f2py", "..", ""])
 _ATTRIBUTES = st.sampled_from(["main", "system", "run", "call", "exit", "eval", "exec", "loads", "Popen", "__class__"])

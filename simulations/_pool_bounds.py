@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -30,7 +29,6 @@ from theory.classical import ClassicalBound, SubGaussianArms, find_bounds
 from theory.corrected import Rows
 from theory.paper import Strategy
 from theory.population import PopulationModel
-from theory.versions import version_of
 
 if TYPE_CHECKING:
     from theory.exact import AffinePool
@@ -76,16 +74,6 @@ def match_bounds(pool: object, strategy: object, label: str, is_gaussian: bool) 
         costs=None if all(cost == 1 for cost in pool.costs) else tuple(pool.costs),
         alignment="budget" if getattr(strategy, "alignment", "sample") == "budget" else "sample",
     )
-
-
-def value_at(version: str, study: Study, cell: Cell) -> float:
-    """Evaluate a bound at a cell, NaN where it does not apply; used by studies that stop by a verdict."""
-    bounds = bounds_of(study, cell)
-    version_of(version)
-    if isinstance(bounds, str):
-        return float("nan")
-    kind, problem = bounds
-    return float(problem.bound(version, kind, int(Fraction(cell.budget))))
 
 
 #: Population models with their cached bounds, kept as long as their pools.

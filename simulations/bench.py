@@ -52,11 +52,11 @@ def make_study(trials: int = TRIALS, *, seed: int = 0, arms: Sequence[int] = ARM
                     "distribution": distribution,
                     "gap": GAP,
                     "label": f"{family}, {distribution}",
+                    "sweep": {"K": list(arms)},
                 }
                 for distribution in DISTRIBUTIONS
                 for family in FAMILIES
             ],
-            "grid": {"K": list(arms)},
         }
     )
 

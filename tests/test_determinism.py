@@ -12,7 +12,7 @@ import pytest
 
 from exml_sim._internal.determinism import DeterminismGuard
 from exml_sim.engine import Study, StudyResult, run
-from exml_sim.engine.runner import SMOKE_TRIALS
+from exml_sim.engine._smoke_test import SMOKE_TRIALS
 from exml_sim.plugins import PluginError
 
 FILE = """

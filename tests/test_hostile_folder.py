@@ -229,18 +229,18 @@ MANY_SWEEPS = ", ".join(['{name = "top_two", sweep = {a = [VALUES], b = [VALUES]
 
 
 @pytest.mark.parametrize(
-    ("strategies", "grid"),
+    ("strategies", "sweep_of_pool"),
     [
         ('[{name = "top_two", sweep = {SWEEP}}]', ""),
         (f"[{MANY_SWEEPS}]", ""),
-        ('["uniform_allocation"]', "grid = {K = [VALUES], gap = [VALUES], sd = [VALUES], cost_ratio = [VALUES]}\n"),
+        ('["uniform_allocation"]', "sweep = {K = [VALUES], gap = [VALUES], sd = [VALUES], cost_ratio = [VALUES]}\n"),
     ],
 )
-def test_products_of_options_are_limited_before_they_are_built(strategies: str, grid: str) -> None:
+def test_products_of_options_are_limited_before_they_are_built(strategies: str, sweep_of_pool: str) -> None:
     """These would have 10^40, 3 * 10^6 and 10^8 entries."""
     values = ", ".join(map(str, range(100)))
     sweep = ", ".join(f"a{number} = [{values}]" for number in range(20))
-    text = STUDY.replace('["uniform_allocation"]', strategies).replace("[[pools]]", f"{grid}[[pools]]")
+    text = STUDY.replace('["uniform_allocation"]', strategies).replace("[[pools]]\n", f"[[pools]]\n{sweep_of_pool}")
     text = text.replace("SWEEP", sweep).replace("VALUES", values)
     with pytest.raises(ValueError, match=f"at most {MAX_LIST:,}") as error:
         Study.from_toml(text)
@@ -267,32 +267,6 @@ def test_data_outside_of_the_folder_of_a_study_file_is_refused(study: Path, plac
     table = {"trials": 10, "strategies": ["uniform_allocation"], "budgets": {"per_arm": [10]}}
     table |= {"pools": [{"kind": "rewards", "file": str(study.parent / "seen.csv")}]}
     assert Study.from_table(table).used_plugins
-
-
-def test_a_query_needs_a_statement_and_can_be_interrupted(store: Path) -> None:
-    assert "the query is empty" in refuse("query", str(store), " ")
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-    program = f"""
-import _thread, sys, threading, time
-from exml_sim.cli import main
-
-def interrupt():
-    \"\"\"Wait until the main thread has been in the query itself for ten looks.\"\"\"
-    looks = 0
-    while looks < 10:
-        time.sleep(0.05)
-        frame = sys._current_frames()[threading.main_thread().ident]
-        looks = looks + 1 if frame.f_code.co_filename.endswith("query.py") else 0
-    _thread.interrupt_main()
-
-threading.Thread(target=interrupt, daemon=True).start()
-main(["query", {str(store)!r}, {endless!r}])
-"""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert (done.returncode, done.stderr.strip()) == (130, "exml: interrupted")
 
 
 @pytest.mark.filterwarnings("error")

@@ -27,12 +27,10 @@ GUIDES = {
     "plan": "reference/command-line.md",
     "plot": "how-to/report.md",
     "predict": "how-to/exml-classifier.md",
-    "query": "how-to/running-studies.md",
     "report": "how-to/report.md",
     "reproduce": "explanation/reproduction.md",
     "study": "how-to/running-studies.md",
     "verify": "explanation/verification.md",
-    "watch": "how-to/running-studies.md",
 }
 
 

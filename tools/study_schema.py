@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from exml_sim.engine import POOLS, Study
-from exml_sim.engine._fields import MAX_LIST, MAX_MONEY, MAX_NAME, MAX_NUMBER, MAX_SEED, MIN_MONEY, SWEPT
+from exml_sim.engine._fields import MAX_LIST, MAX_MONEY, MAX_NAME, MAX_NUMBER, MAX_SEED, MIN_MONEY
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 #: Schema for editors, and page for readers.
@@ -60,12 +60,10 @@ def make_schema() -> dict[str, Any]:
     schema["anyOf"] = [{"required": [name]} for name in ("strategies", "strategy")]
     keys["strategies"]["items"] = keys["strategy"] = {"anyOf": [text, {"$ref": "#/$defs/StrategySpec"}]}
     keys["bounds"]["items"] = {"anyOf": [text, {"$ref": "#/$defs/BoundSpec"}]}
-    keys["half_width"] = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5}
-    swept = {name: {"type": "array", "minItems": 1} for names in SWEPT.values() for name in names}
-    keys["grid"] = {"type": "object", "properties": swept, "additionalProperties": False}
+    swept = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "array", "minItems": 1}}
     strategy = tables["StrategySpec"]["properties"]
     strategy["label"] = strategy.pop("title")
-    strategy["options"] = strategy["sweep"] = {"type": "object"}
+    strategy["options"] = {"type": "object"}
     tables["StrategySpec"]["additionalProperties"] = True
     tables["DatasetPool"]["properties"]["options"]["default"] = tables["PluginPool"]["properties"]["options"][
         "default"
@@ -77,6 +75,8 @@ def make_schema() -> dict[str, Any]:
     tables["TablePool"]["properties"]["candidates"]["items"] = {"anyOf": [text, columns]}
     for pool in POOLS.values():
         tables[pool.__name__]["required"] = [*tables[pool.__name__].get("required", []), "kind"]
+    for name in ("StrategySpec", "Score", *(pool.__name__ for pool in POOLS.values())):
+        tables[name]["properties"]["sweep"] = swept
     named = {"type": "object", "properties": {"kind": {"type": "string", "not": {"enum": sorted(POOLS)}}}}
     keys["pools"]["items"]["anyOf"].append({**named, "required": ["kind"]})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

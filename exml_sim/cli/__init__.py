@@ -69,8 +69,26 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, SUBCOMMANDS[name]) for name in self.list_commands(ctx)])
 
 
+def _print_versions(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Print what a bug report needs; names of users, hosts and folders are not among it."""
+    if value:
+        from exml_sim.engine._schema import manifest
+
+        facts = manifest()
+        lines = [f"{name}: {facts[name]}" for name in facts if name not in ("started", "exml_sim")]
+        click.echo("\n".join([f"exml, version {__version__}", *lines]))
+        context.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="exml")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_versions,
+    help="Print versions and processor, for a bug report.",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
     """Exploratory machine learning with unknown unknowns: a working system and an executable theory."""

@@ -54,9 +54,6 @@ def _parse_shard(context: click.Context, parameter: click.Parameter, value: str 
 )
 @click.option("--replay", nargs=2, type=int, metavar="CELL TRIAL", help="Print one trial with its ledger, run nothing.")
 @options.plugins("study")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Start no trials after this."
-)
 @click.option("--no-bounds", is_flag=True, help="Compute no bounds.")
 @click.option("--no-report", is_flag=True, help="Write no report.html.")
 @options.out("out")
@@ -77,7 +74,6 @@ def command(
     replay: tuple[int, int] | None,
     plugins: tuple[Path, ...],
     trust: bool,
-    timeout: float | None,
     no_bounds: bool,
     no_report: bool,
     out: Path,
@@ -116,7 +112,7 @@ def command(
     path = store or out / "study.sqlite"
     continued = options.resumable(f"finished trials are in {path}; the same command continues from there", path)
     with options.folder(out), continued:
-        result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json), timeout)
+        result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json))
     with result, Elapsed("computing bounds, figure and report", not (quiet or as_json)):
         write_file(out / "study.toml", study.to_toml())
         _copy_plugins(study, out)
@@ -128,10 +124,8 @@ def command(
         else:
             is_default = file is None and not rules
             data, text = _write_results(result, out, path, is_default, bounds=not no_bounds, report=not no_report)
-        failures, is_complete, skipped = result.failures, result.complete, result.skipped
+        failures, skipped = result.failures, result.skipped
         names = {cell.index: str(cell) for cell in result.study_cells}
-    if timeout is not None and not is_complete and not failures:
-        text += f"\n\nStopped after {timeout:g} s: the same command continues."
     reasons = [f"Failed: cell {index} ({names[index]}): {reason}" for index, reason in failures.items()]
     data |= ({"failed": reasons} if reasons else {}) | ({"skipped": skipped} if skipped else {})
     reasons += [f"Skipped: {cell}, which does not pay for the first round" for cell in skipped]
@@ -259,11 +253,9 @@ def _run(
     scheduler: str | None,
     shard: tuple[int, int] | None,
     progress: bool,
-    timeout: float | None,
 ) -> StudyResult:
     from exml_sim.engine._files import OtherStudyError
     from exml_sim.engine.runner import dask_workers, run
-    from simulations._pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):
         raise click.UsageError("--backend dask and --scheduler ADDRESS go together")
@@ -272,7 +264,7 @@ def _run(
         named = None if scheduler else backend
         try:
             chosen: dict[str, Any] = {"n_jobs": workers, "backend": named, "shard": shard, "progress": progress}
-            return run(study, store=store, bound_value=value_at, timeout=timeout, strict=False, **chosen)
+            return run(study, store=store, strict=False, **chosen)
         except OtherStudyError as error:
             raise OtherStudyError(f"{error}, by another --out or --store") from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import wraps
@@ -30,7 +30,6 @@ from pydantic import (
 from pydantic_core import ArgsKwargs, core_schema
 
 from exml_sim._internal.validation import shown
-from exml_sim.engine._statistics import confidence_sequence
 from exml_sim.money import exact, exact_cost, show
 
 #: Bytes of a study file, characters of a name, entries of a list, rows of a pool, cells of a study.
@@ -236,16 +235,6 @@ def to_canonical(value: Any) -> str:
     return json.dumps(to_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-#: Parameters that a grid may sweep, by the part of a study that has them.
-SWEPT: Mapping[str, Sequence[str]] = {
-    "pools": ("K", "gap", "cost_ratio", "sd", "distribution", "family", "correlation"),
-    "scores": ("theta", "ball"),
-}
-ABBREVIATIONS = ("strategy", "grid", "half_width")
-#: Interim analyses of a study that runs until its intervals are narrow.
-ANALYSES = 50
-
-
 def read_toml(source: str | Path) -> dict[str, Any]:
     """Read TOML from a path, or from text; a byte order mark is skipped.
 
@@ -282,56 +271,46 @@ def expand(table: Mapping[str, Any], allowed: Sequence[str]) -> dict[str, Any]:
     if not isinstance(table, Mapping):
         raise ValueError(f"a study must be a table, like the content of a study file; got {shown(table)}")
     for key in table:
-        if key not in allowed and key not in ABBREVIATIONS:
-            names = ", ".join((*allowed, *ABBREVIATIONS))
-            raise ValueError(f"unknown part of a study {shown(key)}: allowed are {names}")
+        if key not in (*allowed, "strategy"):
+            raise ValueError(f"unknown part of a study {shown(key)}: allowed are {', '.join(allowed)}, strategy")
     expanded = dict(table)
     if "strategy" in expanded:
         if "strategies" in expanded:
             raise ValueError("give strategy or strategies, not both")
         expanded["strategies"] = [expanded.pop("strategy")]
-    if isinstance(expanded.get("strategies"), list | tuple):
-        specs = (spec for given in expanded["strategies"] for spec in _expand_sweep(given))
-        # One more than allowed is enough to be refused.
-        expanded["strategies"] = list(islice(specs, MAX_LIST + 1))
+    for part in ("strategies", "pools", "scores"):
+        if isinstance(expanded.get(part), list | tuple):
+            entries = (entry for given in expanded[part] for entry in _expand_sweep(given, part))
+            # One more than allowed is enough to be refused.
+            expanded[part] = list(islice(entries, MAX_LIST + 1))
     if isinstance(expanded.get("budgets"), Mapping):
         expanded["budgets"] = {key: _expand_range(key, value) for key, value in expanded["budgets"].items()}
-    if "grid" in expanded:
-        _expand_grid(expanded)
-    if "half_width" in expanded:
-        _expand_precision(expanded)
     return expanded
 
 
-def _expand_sweep(given: Any) -> Iterator[Any]:
-    """Yield one strategy for every combination of the options in its table `sweep`."""
+def _expand_sweep(given: Any, part: str) -> Iterator[Any]:
+    """Yield one strategy, pool or score for every combination of the options in its table `sweep`."""
     sweep = given.get("sweep") if isinstance(given, Mapping) else None
     if sweep is None:
         yield given
         return
     if not isinstance(sweep, Mapping) or not sweep:
-        raise ValueError(
-            f"sweep of a strategy must be a table of lists, like {{rounds = [12, 48]}}, got {shown(sweep)}"
-        )
+        raise ValueError(f"sweep of {part} must be a table of lists, like {{rounds = [12, 48]}}, got {shown(sweep)}")
+    number = 1
     for name, values in sweep.items():
         if not isinstance(values, list | tuple) or not values:
             raise ValueError(f"{name} of sweep must be a list that is not empty, got {shown(values)}")
         if name in given:
-            raise ValueError(f"{name} is both in the sweep and in the strategy: leave one out")
-    _check_combinations(sweep.values(), 1, "sweep of a strategy")
-    rest = {key: value for key, value in given.items() if key not in ("sweep", "label")}
-    for values in product(*sweep.values()):
-        point = dict(zip(sweep, values, strict=True))
-        text = ", ".join(f"{name} = {value}" for name, value in point.items())
-        yield {**rest, **point, **({"label": f"{given['label']}, {text}"} if "label" in given else {})}
-
-
-def _check_combinations(lists: Iterable[Sequence[Any]], number: int, what: str) -> None:
-    """Refuse a product of lists that is too long, before it is built; `number` is what it multiplies."""
-    for values in lists:
+            raise ValueError(f"{name} is both in the sweep and beside it: leave one out")
         number *= len(values)
         if number > MAX_LIST:
-            raise ValueError(f"{what} must have at most {MAX_LIST:,} combinations: shorten its lists")
+            raise ValueError(f"sweep of {part} must have at most {MAX_LIST:,} combinations: shorten its lists")
+    rest = {key: value for key, value in given.items() if key not in ("sweep", "label")}
+    start = given.get("label") or (given.get("family") or given.get("kind") if part == "pools" else None)
+    for values in product(*sweep.values()):
+        point = dict(zip(sweep, values, strict=True))
+        text = ", ".join(f"{name.replace('_', ' ')} = {value}" for name, value in point.items())
+        yield {**rest, **point, **({"label": f"{start}, {text}"} if start else {})}
 
 
 def _expand_range(key: str, value: Any) -> Any:
@@ -348,64 +327,3 @@ def _expand_range(key: str, value: Any) -> Any:
         )
     points = (low * (high / low) ** (step / (number - 1)) for step in range(number))
     return list(dict.fromkeys(round(point) for point in points))
-
-
-def _expand_grid(table: dict[str, Any]) -> None:
-    grid, allowed = table.pop("grid"), [name for names in SWEPT.values() for name in names]
-    if not isinstance(grid, Mapping) or not grid:
-        raise ValueError(f"grid must be a table of lists, like {{K = [8, 32]}}, got {shown(grid)}")
-    for name, values in grid.items():
-        if name not in allowed:
-            raise ValueError(f"grid cannot sweep {shown(name)}: allowed are {', '.join(allowed)}")
-        if not isinstance(values, list | tuple) or not values:
-            raise ValueError(f"{name} of grid must be a list that is not empty, got {shown(values)}")
-    for part, names in SWEPT.items():
-        swept = {name: grid[name] for name in names if name in grid}
-        given = table.get(part)
-        if not swept:
-            continue
-        if not isinstance(given, list | tuple) or not given or not all(isinstance(entry, Mapping) for entry in given):
-            raise ValueError(
-                f"grid sweeps {', '.join(swept)}, so the study needs {part} as tables: write [[{part}]], "
-                "and below it what the grid does not sweep"
-            )
-        _check_combinations(swept.values(), len(given), f"grid over {part}")
-        table[part] = [point for entry in given for point in _cross(dict(entry), swept, part)]
-
-
-def _cross(entry: dict[str, Any], swept: Mapping[str, Sequence[Any]], part: str) -> Iterator[dict[str, Any]]:
-    """Yield one table for every point of the grid, the label of a pool with the point's numbers."""
-    for values in product(*swept.values()):
-        point = dict(zip(swept, values, strict=True))
-        twice = [name for name in point if name in entry]
-        if twice:
-            raise ValueError(f"{twice[0]} is both in the grid and in a {part[:-1]}: leave one out")
-        text = ", ".join(f"{name.replace('_', ' ')} = {value}" for name, value in point.items())
-        start = entry.get("label") or entry.get("family") or entry.get("kind", "")
-        yield {**entry, **point, **({"label": f"{start}, {text}" if start else text} if part == "pools" else {})}
-
-
-def _expand_precision(table: dict[str, Any]) -> None:
-    """Replace a half width h by trials and a stop: every cell runs until its confidence sequence is 2 h wide.
-
-    The most trials are those that a failure rate of 1/2, the worst, needs.
-    """
-    half = table.pop("half_width")
-    if isinstance(half, bool) or not isinstance(half, int | float) or not 0.0 < half < 0.5:
-        raise ValueError(f"half_width must lie between 0 and 0.5, got {shown(half)}")
-    for other in ("trials", "stop"):
-        if other in table:
-            raise ValueError(f"half_width says when to stop: give it or {other}, not both")
-    width, low, high = 2.0 * half, 1, 2
-    while _find_worst_width(high) > width:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _find_worst_width(middle) <= width else (middle, high)
-    every = max(1, -(-high // ANALYSES))
-    table["trials"], table["stop"] = every * ANALYSES, {"width": width, "check_every": every}
-
-
-def _find_worst_width(trials: int, alpha: float = 0.05) -> float:
-    low, high = confidence_sequence(trials // 2, trials, alpha)
-    return high - low

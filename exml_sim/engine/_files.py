@@ -36,11 +36,6 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def is_blank(path: Path) -> bool:
-    """Whether there is no file, or one without a single byte."""
-    return not path.exists() or (path.is_file() and path.stat().st_size == 0)
-
-
 def check_place(path: Path) -> None:
     """Refuse a place where no store can be, or a symbolic link."""
     refuse_link(path)
@@ -50,7 +45,7 @@ def check_place(path: Path) -> None:
         raise StoreError(f"cannot write a store at {path}: it is a directory")
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise StoreError(f"cannot write a store at {path}: it is no regular file")
-    if is_blank(path) and any(beside(path, suffix).exists() for suffix in SIDE_FILES):
+    if not path.exists() and any(beside(path, suffix).exists() for suffix in SIDE_FILES):
         raise StoreError(
             f"cannot write a store at {path}: there are side files (-wal, -shm or -journal) of a database that "
             "is gone; move them away, or give another file"
@@ -200,40 +195,28 @@ class DriverLock:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """Yield a file beside the target to build a database in; call with the target's `DriverLock` is_locked.
+    """Yield a file beside the target to build a database in, and give it its name unless something has it by then.
 
-    The lock makes the name ours: what a killed run left there is removed, and so is what is not published.
+    Call it with the target's `DriverLock`, which makes the name beside ours: what a killed run left there is removed.
+
+    Raises
+    ------
+    StoreError
+        If the target exists at the end; it is then left alone.
     """
     path = beside(target, "-new")
     _remove(path)
     try:
         yield path
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            raise StoreError(f"{target} exists already; nothing was changed: give another file") from None
+        except OSError:
+            # No hard links in this file system: the lock is what keeps others away.
+            os.rename(path, target)
     finally:
         _remove(path)
-
-
-def publish(built: Path, target: Path) -> None:
-    """Give a finished (and closed) database its name, unless something has that name by now.
-
-    Raises
-    ------
-    StoreError
-        If the target exists and has a single byte; it is then left alone.
-    """
-    taken = StoreError(f"{target} exists already; nothing was changed: give another file")
-    if target.exists():
-        if not is_blank(target):
-            raise taken
-        # A file without content holds nothing that could be lost.
-        os.replace(built, target)
-        return
-    try:
-        os.link(built, target)
-    except FileExistsError:
-        raise taken from None
-    except OSError:
-        # No hard links in this file system: the lock is what keeps others away.
-        os.rename(built, target)
 
 
 def _remove(path: Path) -> None:

@@ -1,8 +1,7 @@
 """The tables of a store, SHA-256 checksums of their contents, and the facts of a session.
 
 The text of a schema lies in the file like any other data, so a flipped bit can rename a column, and SQLite does not
-notice a flipped bit inside a number either. So the schema is compared with `TABLES`, and every part with its checksum,
-which is over the numbers themselves (their 64 bits), not over their text.
+notice a flipped bit inside a number either. So the schema is compared with `TABLES`, and every part with its checksum.
 """
 
 from __future__ import annotations
@@ -12,21 +11,18 @@ import os
 import platform
 import sqlite3
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_info
 
-if TYPE_CHECKING:
-    from exml_sim.engine._trials import Block
-
 #: Number of the schema. A store with another number was written by another version.
-VERSION = 3
+VERSION = 4
 
 TABLES = """
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -62,8 +58,6 @@ CREATE TABLE failures (cell INTEGER PRIMARY KEY, reason TEXT NOT NULL);
 
 # Blobs: a damaged text need not be text, and is compared, not decoded.
 _SCHEMA = "SELECT CAST(name AS BLOB), CAST(type AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
-#: Types of the columns selected, success, regret, spent and weight of a trial, the same on every machine.
-_TYPES = ("<i8", "<i8", "<f8", "<i8", "<f8")
 
 
 def list_statements() -> list[str]:
@@ -84,78 +78,50 @@ def find_schema_damage(connection: sqlite3.Connection) -> str | None:
     return f"the table {text!r} of its schema {'is missing' if missing else 'is not of the schema'}"
 
 
-def text_checksum(*parts: str) -> str:
-    """Return the checksum of texts; their lengths are in it, so that nothing can move from one to the next."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        total.update(len(data).to_bytes(8, "little") + data)
-    return total.hexdigest()
+def checksum(*parts: Any) -> str:
+    """Return the SHA-256 of numbers, texts and rows of them; `repr` distinguishes any two of them."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def header_checksum(manifest: Iterable[tuple[Any, ...]], cells: Iterable[tuple[Any, ...]]) -> str:
     """Return the checksum of the manifest, without its own line, and of the cells."""
-    rest = [line for line in manifest if line[0] != "checksum"]
-    return text_checksum(repr(sorted(rest)), repr(sorted(cells)))
+    return checksum(sorted(line for line in manifest if line[0] != "checksum"), sorted(cells))
 
 
-def distribution_checksum(cell: int, lines: Sequence[Sequence[float]]) -> str:
-    """Return the checksum of the exact distribution of a cell."""
-    return text_checksum(f"{cell}", repr([tuple(float(value).hex() for value in line) for line in lines]))
-
-
-def block_checksum(block: Block, pulls: str) -> str:
-    """Return the checksum of a block that is about to be stored; `pulls` as they are stored."""
-    columns = (block.selected, block.success, block.regret, block.spent, block.weight)
-    return _columns_checksum((block.cell, block.first, len(block), pulls, block.seconds), columns, block.measured)
-
-
-def _columns_checksum(header: tuple[Any, ...], columns: Iterable[Any], terms: Any) -> str:
-    total = hashlib.sha256(repr(header).encode("utf-8", "surrogatepass"))
-    for column, kind in zip(columns, _TYPES, strict=True):
-        total.update(np.ascontiguousarray(column, dtype=kind).tobytes())
-    if terms is not None:
-        total.update(np.ascontiguousarray(terms, dtype="<f8").tobytes())
-    return total.hexdigest()
-
-
-def verify(connection: sqlite3.Connection) -> str | None:
+def find_damage(connection: sqlite3.Connection) -> str | None:
     """Compare everything with its checksum; return what is wrong, in a few words, or None."""
     # One state of the file from the first query to the last, also while a run adds blocks.
     connection.execute("BEGIN")
     try:
-        return _verify_header(connection) or _verify_blocks(connection) or _verify_distributions(connection)
-    except (TypeError, ValueError) as error:
+        return _check_header(connection) or _check_blocks(connection) or _check_distributions(connection)
+    except TypeError as error:
         return f"a stored value is of another type: {' '.join(str(error).split())}"
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 
-def _verify_header(connection: sqlite3.Connection) -> str | None:
+def _check_header(connection: sqlite3.Connection) -> str | None:
     manifest = connection.execute("SELECT key, value FROM manifest").fetchall()
     cells = connection.execute("SELECT * FROM cells").fetchall()
     if dict(manifest).get("checksum") != header_checksum(manifest, cells):
         return "the study or its cells do not match their checksum"
-    for number, environment, checksum in connection.execute("SELECT * FROM sessions"):
-        if checksum != text_checksum(environment):
+    for number, environment, stored in connection.execute("SELECT * FROM sessions"):
+        if stored != checksum(environment):
             return f"session {number} does not match its checksum"
     return None
 
 
-def _verify_blocks(connection: sqlite3.Connection) -> str | None:
-    blocks = connection.execute("SELECT * FROM blocks ORDER BY cell, first").fetchall()
+def _check_blocks(connection: sqlite3.Connection) -> str | None:
+    total, rows = 0, "SELECT * FROM {} WHERE cell = ? AND trial >= ? AND trial < ? ORDER BY trial"
     measured = connection.execute("SELECT count(*) FROM terms").fetchone()[0]
-    total = 0
-    for cell, first, trials, pulls, seconds, checksum in blocks:
-        lines = _read_lines(connection, "trials", cell, first, trials)
-        terms = _read_lines(connection, "terms", cell, first, trials) if measured else []
-        columns = list(zip(*lines, strict=True)) or [()] * (2 + len(_TYPES))
-        places = [(cell, trial) for trial in range(first, first + trials)]
-        # A key that was changed moves a line to another place, or to one that is taken.
-        in_place = list(zip(*columns[:2], strict=True)) == places and [line[:2] for line in terms] in (places, [])
-        extra = [line[2:] for line in terms] if measured else None
-        if not in_place or _columns_checksum((cell, first, trials, pulls, seconds), columns[2:], extra) != checksum:
+    for *block, stored in connection.execute("SELECT * FROM blocks ORDER BY cell, first").fetchall():
+        cell, first, trials = block[:3]
+        results, terms = (
+            connection.execute(rows.format(table), (cell, first, first + trials)).fetchall()
+            for table in ("trials", "terms")
+        )
+        if checksum(tuple(block), results, terms) != stored:
             return f"trials {first} to {first + trials - 1} of cell {cell} do not match their checksum"
         total += trials
     for table, expected in (("trials", total), ("terms", total if measured else 0)):
@@ -165,24 +131,18 @@ def _verify_blocks(connection: sqlite3.Connection) -> str | None:
     return None
 
 
-def _read_lines(connection: sqlite3.Connection, table: str, cell: int, first: int, trials: int) -> list[Any]:
-    query = f"SELECT * FROM {table} WHERE cell = ? AND trial >= ? AND trial < ? ORDER BY trial"
-    return connection.execute(query, (cell, first, first + trials)).fetchall()
-
-
-def _verify_distributions(connection: sqlite3.Connection) -> str | None:
-    checksums = dict(connection.execute("SELECT * FROM distribution_checksums").fetchall())
-    distributions: dict[int, list[Sequence[float]]] = {}
-    for cell, _, *line in connection.execute("SELECT * FROM distributions ORDER BY cell, arm"):
-        distributions.setdefault(cell, []).append(line)
-    for cell in sorted({*checksums, *distributions}):
-        if checksums.get(cell) != distribution_checksum(cell, distributions.get(cell, [])):
+def _check_distributions(connection: sqlite3.Connection) -> str | None:
+    stored = dict(connection.execute("SELECT * FROM distribution_checksums").fetchall())
+    cells = [cell for (cell,) in connection.execute("SELECT DISTINCT cell FROM distributions")]
+    for cell in sorted({*stored, *cells}):
+        lines = connection.execute("SELECT * FROM distributions WHERE cell = ? ORDER BY arm", (cell,)).fetchall()
+        if stored.get(cell) != checksum(lines):
             return f"the distribution of cell {cell} does not match its checksum"
     return None
 
 
 #: Packages whose versions a session notes.
-PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn")
+PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn", "cvxpy", "pandas", "pydantic", "click")
 
 
 def manifest() -> dict[str, str]:
@@ -219,8 +179,8 @@ DECISIVE = ("exml_sim", "numpy", "scipy", "numba", "arithmetic", "blas")
 
 def _arithmetic() -> str:
     """Name the instructions that compiled code uses: those of the processor that no environment variable takes away."""
-    found: Any = np.show_config(mode="dicts")
-    texts = [platform.machine(), *found.get("SIMD Extensions", {}).get("found", [])]
+    build: Any = np.show_config(mode="dicts")
+    texts = [platform.machine(), *build.get("SIMD Extensions", {}).get("found", [])]
     texts += [f"{name}={os.environ[name]}" for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ]
     return " ".join(texts)
 

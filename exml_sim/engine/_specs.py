@@ -141,12 +141,8 @@ class StrategySpec:
         return cls(name, tuple({**rest, **options}.items()), table.get("label"), plugin=plugin)
 
     def build(self) -> Strategy:
-        """Build the strategy; one of this package only once, because it has no state."""
-        return self._own if self.plugin is None else build_plugin(self.plugin, dict(self.options))
-
-    @cached_property
-    def _own(self) -> Strategy:
-        return by_name(self.name, **dict(self.options))
+        """Build the strategy."""
+        return _build(self.name, self.plugin, self.options)
 
     @cached_property
     def label(self) -> str:
@@ -250,10 +246,6 @@ class Stop:
         Stop when the failure rate is decided to be above or below this number.
     width
         Stop when the confidence sequence is at most this wide.
-    verdict
-        Stop a cell when it is decided whether its failure rate is above or below this bound there: a version of
-        `theory` ("tighter") or a bound of the study's. Where the bound does not apply a cell stops at the first
-        interim analysis.
     alpha
         Error probability of the confidence sequence, over all interim analyses together.
     check_every
@@ -263,20 +255,17 @@ class Stop:
     what: ClassVar[str] = "stop"
     bound: Probability | None = None
     width: Probability | None = None
-    verdict: Text | None = None
     alpha: Probability = 0.05
     check_every: Annotated[int, whole(1, MAX_TRIALS)] = 1000
 
     @model_validator(mode="after")
     def _check(self) -> Any:
-        if self.bound is None and self.width is None and self.verdict is None:
-            raise ValueError("stop needs a bound or a verdict to decide, or an interval width to reach, got neither")
+        if self.bound is None and self.width is None:
+            raise ValueError("stop needs a bound to decide, or an interval width to reach, got neither")
         return self
 
-    def is_decided(self, failures: int, trials: int, bound: float | None = None) -> bool:
-        """Whether the question of a cell is decided after `trials` trials; `bound` is that of its verdict."""
+    def is_decided(self, failures: int, trials: int) -> bool:
+        """Whether the question of a cell is decided after `trials` trials."""
         low, high = confidence_sequence(failures, trials, self.alpha)
-        bounds = [value for value in (self.bound, bound) if value is not None]
-        clear = any(not value < 1.0 or not low <= value <= high for value in bounds)
-        narrow = self.width is not None and high - low <= self.width
-        return clear or narrow
+        is_clear = self.bound is not None and not low <= self.bound <= high
+        return is_clear or (self.width is not None and high - low <= self.width)

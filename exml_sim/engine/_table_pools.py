@@ -1,13 +1,12 @@
-"""Pools from the user's files: rows of a table (CSV, Parquet, npz), and observed rewards.
+"""Pools from the user's files: rows of a table (CSV, Parquet), and observed rewards.
 
 A file is named relative to the study's. Its contents have a digest, so that a store refuses a file that has changed.
 """
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -22,18 +21,16 @@ from exml_sim.engine._fields import MAX_LIST, Amounts, Gamma, Kernel, Text, Text
 from exml_sim.plugins import Plugin, Plugins, read_data
 from exml_sim.population import Candidate, Population
 
-SUFFIXES = (".csv", ".parquet", ".npz")
-
 
 def _check_suffix(value: str) -> str:
-    if not value.lower().endswith(SUFFIXES):
-        raise ValueError(f"must be a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file, got {shown(value)}")
+    if not value.lower().endswith((".csv", ".parquet")):
+        raise ValueError(f"must be a .csv or .parquet file, got {shown(value)}")
     return value
 
 
 File = Annotated[Text, AfterValidator(_check_suffix)]
 #: A column, or several that are bought together.
-Columns = Annotated[Texts, BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+Names = Annotated[Texts, BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
 
 
 def match_costs(costs: Sequence[str] | None, number: int, label: str, what: str) -> Sequence[str]:
@@ -43,69 +40,53 @@ def match_costs(costs: Sequence[str] | None, number: int, label: str, what: str)
     return costs or ("1",) * number
 
 
-def read_columns(name: str, plugin: Plugin | None) -> dict[str, Any]:
-    """Read the columns of a file by name, as they are written: texts, or numbers.
+class Columns:
+    """The columns of a file by name, as they are written: texts, or numbers.
 
     Raises
     ------
     ValueError
         If the file is not what its name says.
     """
-    data = read_data(plugin or Plugins().find_data(name))
-    try:
-        if name.lower().endswith(".csv"):
-            return _read_csv(data)
-        if name.lower().endswith(".npz"):
-            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-                return {key: arrays[key] for key in arrays.files}
-        return _read_parquet(data)
-    except ImportError:
-        raise ValueError(f"{name} needs the package pyarrow, which is not installed") from None
-    except (ValueError, OSError, EOFError, csv.Error) as error:
-        raise ValueError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
 
+    def __init__(self, file: str, plugin: Plugin | None) -> None:
+        import pandas as pd
 
-def _read_csv(data: bytes) -> dict[str, Any]:
-    lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
-    if len(lines) < 2:
-        raise ValueError("it has no rows")
-    header, rows = lines[0], [line for line in lines[1:] if line]
-    wrong = next((number for number, line in enumerate(rows, 2) if len(line) != len(header)), None)
-    if wrong is not None or len(set(header)) != len(header):
-        raise ValueError(f"row {wrong} has another number of cells" if wrong else "two columns have one name")
-    return {name.strip(): [line[place].strip() for line in rows] for place, name in enumerate(header)}
+        data = io.BytesIO(read_data(plugin or Plugins().find_data(file)))
+        try:
+            if file.lower().endswith(".parquet"):
+                frame = pd.read_parquet(data)
+            else:
+                # The header is a row like the others: pandas would rename a column that occurs twice.
+                lines = pd.read_csv(data, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+                frame = lines[1:].set_axis(lines.iloc[0].str.strip(), axis=1)
+        except ImportError:
+            raise ValueError(f"{file} needs the package pyarrow, which is not installed") from None
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{file} cannot be read: {' '.join(str(error).split())}") from None
+        if frame.empty or not frame.columns.is_unique:
+            reason = "it has no rows" if frame.empty else "two columns have one name"
+            raise ValueError(f"{file} cannot be read: {reason}")
+        self._frame = frame
+        self._file = file
+        self.names = tuple(map(str, frame.columns))
 
+    def values(self, name: str) -> list[Any]:
+        """Return the values of a column."""
+        if name not in self.names:
+            raise ValueError(f"{self._file} has no column {name!r}: it has {', '.join(self.names[:20])}")
+        return [value.strip() if isinstance(value, str) else value for value in self._frame[name]]
 
-def _read_parquet(data: bytes) -> dict[str, Any]:
-    from pyarrow import ArrowException, parquet
-
-    try:
-        table = parquet.read_table(io.BytesIO(data))
-    except ArrowException as error:
-        raise ValueError(error) from None
-    return {column: table[column].to_pylist() for column in table.column_names}
-
-
-def _find_column(columns: Mapping[str, Any], name: str, file: str) -> Any:
-    if name not in columns:
-        raise ValueError(f"{file} has no column {name!r}: it has {', '.join(map(str, list(columns)[:20]))}")
-    return columns[name]
-
-
-def _read_numbers(columns: Mapping[str, Any], name: str, file: str) -> FloatArray:
-    """Read a column of finite numbers (of an npz file, perhaps a matrix)."""
-    values = _find_column(columns, name, file)
-    try:
-        # Python reads 1_000 as a number; in a table it is a text.
-        if any(isinstance(value, str) and "_" in value for value in values):
-            raise ValueError
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        bad = next((n for n, value in enumerate(values) if not _is_number(value)), 0)
-        raise ValueError(f"column {name!r} of {file} has {shown(values[bad])} in row {bad + 1}: no number") from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"column {name!r} of {file} has a value that is missing or not finite")
-    return numbers
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column of finite numbers."""
+        values = self.values(name)
+        for row, value in enumerate(values, 1):
+            if not _is_number(value):
+                raise ValueError(f"column {name!r} of {self._file} has {shown(value)} in row {row}: no number")
+        numbers = np.array(values, dtype=np.float64)
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"column {name!r} of {self._file} has a value that is missing or not finite")
+        return numbers
 
 
 def _is_number(value: Any) -> bool:
@@ -113,6 +94,7 @@ def _is_number(value: Any) -> bool:
         float(value)
     except (TypeError, ValueError):
         return False
+    # Python reads 1_000 as a number; in a table it is a text.
     return not (isinstance(value, str) and "_" in value)
 
 
@@ -129,7 +111,7 @@ class TablePool:
     plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
     file: File
     target: Text
-    candidates: Annotated[tuple[Columns, ...], Field(min_length=1, max_length=MAX_LIST)]
+    candidates: Annotated[tuple[Names, ...], Field(min_length=1, max_length=MAX_LIST)]
     observed: tuple[Text, ...] = ()
     costs: Amounts | None = None
     positive: Text | None = None
@@ -139,23 +121,19 @@ class TablePool:
 
     def population(self) -> Population:
         """Read the rows."""
-        columns = read_columns(self.file, self.plugin)
+        columns = Columns(self.file, self.plugin)
         y = self._read_labels(columns)
         costs = match_costs(self.costs, len(self.candidates), self.label, "candidates")
         candidates = [
-            Candidate(" + ".join(names), self._read_matrix(columns, names), cost)
+            Candidate(" + ".join(names), np.column_stack([columns.numbers(name) for name in names]), cost)
             for names, cost in zip(self.candidates, costs, strict=True)
         ]
-        X = self._read_matrix(columns, self.observed) if self.observed else np.zeros((len(y), 1))
-        return Population(X, y, candidates)
+        observed = [columns.numbers(name) for name in self.observed] or [np.zeros(len(y))]
+        return Population(np.column_stack(observed), y, candidates)
 
-    def _read_matrix(self, columns: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
-        return np.column_stack([_read_numbers(columns, name, self.file) for name in names])
-
-    def _read_labels(self, columns: Mapping[str, Any]) -> FloatArray:
-        raw = _find_column(columns, self.target, self.file)
+    def _read_labels(self, columns: Columns) -> FloatArray:
         # 1.0 is 1.
-        values = [f"{float(value):g}" if _is_number(value) else str(value) for value in raw]
+        values = [f"{float(value):g}" if _is_number(value) else str(value) for value in columns.values(self.target)]
         labels = sorted(set(values))
         positive = self.positive if self.positive is not None else "1"
         if len(labels) != 2 or positive not in labels or (self.positive is None and labels[0] not in ("-1", "0")):
@@ -186,12 +164,9 @@ class RewardsPool:
 
     def pool(self) -> ParametricPool:
         """Build the arms."""
-        columns = read_columns(self.file, self.plugin)
-        names = self.arms or tuple(columns)
-        values = [_read_numbers(columns, name, self.file) for name in names]
-        if len({column.shape for column in values}) != 1 or values[0].ndim != 1:
-            raise ValueError(f"the arms of {self.file} must be columns of one length, got shapes {values[0].shape}, …")
-        pairs = zip(values, match_costs(self.costs, len(names), self.label, "arms"), strict=True)
+        columns = Columns(self.file, self.plugin)
+        names = self.arms or columns.names
+        pairs = zip(map(columns.numbers, names), match_costs(self.costs, len(names), self.label, "arms"), strict=True)
         if self.rows == "same":
             arms: list[BaseArm] = [JointArm(tuple(column.tolist()), cost) for column, cost in pairs]
         else:

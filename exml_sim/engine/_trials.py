@@ -71,6 +71,15 @@ class Block:
         """Terms and noise side by side."""
         return None if self.terms is None or self.noise is None else np.hstack([self.terms, self.noise])
 
+    def rows(self) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+        """Return the lines of the tables `trials` and `terms` of a store."""
+        places = [(self.cell, trial) for trial in range(self.first, self.first + len(self))]
+        columns = (self.selected, self.success.astype(np.int64), self.regret, self.spent, self.weight)
+        results = zip(places, *(column.tolist() for column in columns), strict=True)
+        measured = [] if self.measured is None else self.measured.tolist()
+        terms = [(*place, *line) for place, line in zip(places, measured, strict=False)]
+        return [(*place, *line) for place, *line in results], terms
+
     def __len__(self) -> int:
         return int(self.selected.size)
 

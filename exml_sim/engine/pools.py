@@ -56,13 +56,13 @@ from exml_sim.plugins import Plugin, PluginError, Plugins, guard_calls
 from exml_sim.population import Candidate, Population
 
 DISTRIBUTIONS = ("bernoulli", "gaussian")
-#: Distributions of parametric arms, and the parameters that they have beside their means.
-ARM_DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
-    "bernoulli": (),
-    "gaussian": ("sd", "correlation"),
-    "beta": ("concentration",),
-    "exponential": (),
-    "student": ("sd", "df"),
+#: Distributions of parametric arms: the class of an arm, and its parameters between mean and cost with their defaults.
+ARM_DISTRIBUTIONS: Mapping[str, tuple[Callable[..., BaseArm], Mapping[str, float]]] = {
+    "bernoulli": (BernoulliArm, {}),
+    "gaussian": (GaussianArm, {"sd": 1.0}),
+    "beta": (BetaArm, {"concentration": 2.0}),
+    "exponential": (ExponentialArm, {}),
+    "student": (StudentArm, {"sd": 1.0, "df": 5.0}),
 }
 Direction = Literal["maximise", "minimise"]
 
@@ -173,33 +173,19 @@ class ParametricArms:
         by_values = self.values is not None and self.probabilities is not None
         if (self.means is None) != by_values or (self.values is None) != (self.probabilities is None):
             raise ValueError(f"pool {self.label!r} needs either means (and sd), or values and probabilities")
-        size = len(self.means or self.probabilities or ())
-        costs = match_costs(self.costs, size, self.label, "arms")
-        arms: list[BaseArm]
+        rows = self.means or self.probabilities or ()
+        costs = match_costs(self.costs, len(rows), self.label, "arms")
         if self.means is None:
             self._refuse_others(())
-            arms = [
-                BoundedArm(self.values or (), probabilities, cost)
-                for probabilities, cost in zip(self.probabilities or (), costs, strict=True)
-            ]
-            return ParametricPool(arms, direction=self.direction)
+            pairs = zip(self.probabilities or (), costs, strict=True)
+            return ParametricPool([BoundedArm(self.values or (), *pair) for pair in pairs], direction=self.direction)
         kind = self.distribution or ("bernoulli" if self.sd is None else "gaussian")
-        self._refuse_others(ARM_DISTRIBUTIONS[kind], kind)
-        sd, concentration = self._per_arm("sd", 1.0, size), self._per_arm("concentration", 2.0, size)
-        df, correlation = 5.0 if self.df is None else self.df, self.correlation
-        arms = []
-        for mean, cost, spread, weight in zip(self.means, costs, sd, concentration, strict=True):
-            if kind == "gaussian" and correlation is not None:
-                arms.append(CorrelatedArm(mean, spread, correlation, cost))
-            elif kind == "gaussian":
-                arms.append(GaussianArm(mean, spread, cost))
-            elif kind == "beta":
-                arms.append(BetaArm(mean, weight, cost))
-            elif kind == "student":
-                arms.append(StudentArm(mean, spread, df, cost))
-            else:
-                arms.append(BernoulliArm(mean, cost) if kind == "bernoulli" else ExponentialArm(mean, cost))
-        return ParametricPool(arms, direction=self.direction)
+        make_arm, parameters = ARM_DISTRIBUTIONS[kind]
+        if kind == "gaussian" and self.correlation is not None:
+            make_arm, parameters = CorrelatedArm, {**parameters, "correlation": self.correlation}
+        self._refuse_others([*parameters, *(["correlation"] if kind == "gaussian" else [])], kind)
+        columns = [self._per_arm(name, default, len(self.means)) for name, default in parameters.items()]
+        return ParametricPool(list(map(make_arm, self.means, *columns, costs)), direction=self.direction)
 
     def _refuse_others(self, allowed: Sequence[str], kind: str = "arms with values") -> None:
         """Refuse a parameter that the distribution does not have."""

@@ -9,8 +9,9 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from exml_sim._internal.files import replace_file
 from exml_sim._internal.spreadsheets import write_lines
@@ -40,16 +41,6 @@ _EVENTS = {
 
 #: Of the money until a rule stopped.
 QUANTILES = (0.1, 0.5, 0.9, 0.99)
-
-
-def _quantile(lines: list[tuple[int, int, float]], share: float, number: int) -> int:
-    """Return the least value that at least this share of trials does not exceed, from (value, count, …) in order."""
-    seen = 0
-    for value, often, _ in lines:
-        seen += often
-        if seen >= share * number:
-            return value
-    return lines[-1][0]
 
 
 class StudyResult:
@@ -101,9 +92,7 @@ class StudyResult:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -219,7 +208,9 @@ class StudyResult:
         confident = sum(weight for _, _, weight in lines) / number
         line = {name: cell[name] for name in _CELL} | {"trials": number, "confident": confident}
         line |= {"mean": moments.mean, "mean_lower": low, "mean_upper": high}
-        return line | {f"quantile {q}": _quantile(lines, q, number) * unit for q in QUANTILES}
+        reached = np.cumsum([often for _, often, _ in lines])
+        places = np.searchsorted(reached, np.array(QUANTILES) * number)
+        return line | {f"quantile {q}": lines[place][0] * unit for q, place in zip(QUANTILES, places, strict=True)}
 
     def _terms(self, cell: dict[str, Any], level: float) -> dict[str, Any]:
         number = self.store.counts(cell["cell"])[0]

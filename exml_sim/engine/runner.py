@@ -3,26 +3,19 @@
 `merge` combines shards that ran elsewhere. A cell that fails does not stop the others: its reason is recorded, they are
 finished and stored, and then the error is raised.
 
-Smoke tests run before anything is stored, and every block in which code of a plug-in runs is checked. A plug-in that
-raises, selects arms that do not exist, takes pulls that were not paid, uses clocks or entropy, or gives other results
-in other blocks is refused in one line with its name. Strategies of this package are not run again.
+Smoke tests run before anything is stored (`exml_sim.engine._smoke_test`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 import os
-import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
@@ -30,29 +23,23 @@ from threadpoolctl import threadpool_limits
 from exml_sim._internal.progress import Progress
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_count, check_jobs
-from exml_sim.engine._files import DriverLock, check_place, is_blank
+from exml_sim.engine._files import DriverLock, check_place
+from exml_sim.engine._smoke_test import run_checked, smoke_test
 from exml_sim.engine._specs import Stop
-from exml_sim.engine._trials import Block, run_plain
-from exml_sim.engine.bound_context import context_of, evaluate, find_reason
-from exml_sim.engine.modes import Mode, mode_of, run_block
-from exml_sim.engine.pools import PluginPool
+from exml_sim.engine._trials import Block
+from exml_sim.engine.modes import Mode, mode_of
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Study
-from exml_sim.money import exact
 from exml_sim.plugins import MissingPackage, PluginError, guard_calls
 
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
 FIRST_TRIALS = 32
-#: Trials of a plug-in that the smoke test runs together, again, in two halves, and one alone.
-SMOKE_TRIALS = 12
 
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
 Range = tuple[int, int]
-#: Evaluates a bound of ours, by its version, at a cell: `simulations._pool_bounds.value_at`.
-BoundValue = Callable[[str, Study, Cell], float]
 
 
 def run(
@@ -64,8 +51,6 @@ def run(
     progress: bool = True,
     shard: tuple[int, int] | None = None,
     block: int | None = None,
-    bound_value: BoundValue | None = None,
-    timeout: float | None = None,
     strict: bool = True,
 ) -> StudyResult:
     """Run what is missing of a study, and return its results.
@@ -91,10 +76,6 @@ def run(
         merged by `merge`.
     block
         Trials per task; by default tasks take about 0.7 s.
-    bound_value
-        Evaluates the bound that `stop.verdict` names, if it is one of `theory`: `simulations._pool_bounds.value_at`.
-    timeout
-        Seconds after which no further block of trials is started; the next run continues.
     strict
         Raise an error at the end if a cell failed; otherwise `StudyResult.failures` has the reasons.
 
@@ -120,16 +101,12 @@ def run(
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
-    deadline = math.inf if timeout is None else time.monotonic() + timeout
-    bounds = {cell.index: _evaluate_verdict_bound(study, cell, bound_value) for cell in cells}
     parallel = _parallel(n_jobs, backend)
     if store is not None:
         check_place(Path(store))
     # One BLAS thread per worker: the workers themselves use the cores.
     with one_thread():
-        new = store is None or is_blank(Path(store))
+        new = store is None or not Path(store).exists()
         if new:
             smoke_test(study, cells)
         metadata = [mode_of(study).metadata(study, cell) for cell in cells] if new else []
@@ -139,9 +116,9 @@ def run(
                 begun = {c.index for c in cells if opened.ranges(c.index) or opened.has_distribution(c.index)}
                 smoke_test(study, [cell for cell in cells if cell.index not in begun])
             if mode_of(study).distribution is not None:
-                failed = _enumerate(study, mode_of(study), cells, opened, shard, deadline, progress)
+                failed = _enumerate(study, mode_of(study), cells, opened, shard, progress)
             else:
-                failed = _sample(study, cells, opened, parallel, progress, shard, block, bounds, deadline)
+                failed = _sample(study, cells, opened, parallel, progress, shard, block)
             opened.record_failures({index: str(error) for index, error in failed.items()})
             if failed and strict:
                 raise _summarise_failures(failed, cells)
@@ -251,7 +228,6 @@ def _enumerate(
     cells: Sequence[Cell],
     store: Store,
     shard: tuple[int, int] | None,
-    deadline: float,
     show_progress: bool,
 ) -> dict[int, Exception]:
     """Enumerate the missing distributions; a shard of an exact study is every n-th cell. Return what failed, and why.
@@ -267,8 +243,6 @@ def _enumerate(
     line = Progress(len(missing), show_progress, what="cells")
     try:
         for cell in sorted(missing, key=lambda cell: -size(study, cell)):
-            if time.monotonic() > deadline:
-                break
             try:
                 with guard_calls(*study.cell_plugins(cell)):
                     distribution = enumerate_cell(study, cell)
@@ -290,8 +264,6 @@ def _sample(
     show_progress: bool,
     shard: tuple[int, int] | None,
     block: int | None,
-    bounds: Mapping[int, float | None],
-    deadline: float,
 ) -> dict[int, Exception]:
     """Run all missing trials up to each interim analysis; return the cells that failed, and why."""
     part, parts = shard or (1, 1)
@@ -309,7 +281,7 @@ def _sample(
             after = min(analysis, high)
             todo = [(cell, part) for cell in undecided for part in _missing(stored[cell.index], before, after)]
             sizes = BlockSizes(workers, block)
-            for done in parallel(sizes.tasks(study, todo, failed, deadline)):
+            for done in parallel(sizes.tasks(study, todo, failed)):
                 if isinstance(done, FailedBlock):
                     failed.setdefault(done.cell, done.error)
                     continue
@@ -323,50 +295,22 @@ def _sample(
                 # Trials of a plug-in that was found out are not trusted, unless a worker only lacked a package.
                 if not stored[index] and not isinstance(error, MissingPackage):
                     store.remove_trials(index)
-            if time.monotonic() > deadline:
-                break
             if study.stop is not None:
-                undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, bounds, before, after)]
+                undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, before, after)]
             before = after
     finally:
         line.close()
     return failed
 
 
-def _evaluate_verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | None) -> float | None:
-    """Evaluate the bound that the verdict of a cell is about; NaN where it does not apply, None if there is none."""
-    name = None if study.stop is None else study.stop.verdict
-    if name is None:
-        return None
-    spec = next((spec for spec in study.bounds if name in (spec.name, spec.label)), None)
-    if spec is None:
-        if bound_value is None:
-            known = ", ".join(spec.label for spec in study.bounds) or "none"
-            raise ValueError(f"stop.verdict {name!r} is no bound of the study ({known}): give bound_value for ours")
-        try:
-            return float(bound_value(name, study, cell))
-        except ValueError as error:
-            raise ValueError(f"stop.verdict: {error}") from None
-    context = context_of(study, cell)
-    if isinstance(context, str) or find_reason(spec, context):
-        return math.nan
-    return evaluate(spec, float(exact(cell.budget)), context)
-
-
 def _is_decided(
-    stop: Stop,
-    store: Store,
-    cell: Cell,
-    seen: dict[int, tuple[int, int]],
-    bounds: Mapping[int, float | None],
-    before: int,
-    after: int,
+    stop: Stop, store: Store, cell: Cell, seen: dict[int, tuple[int, int]], before: int, after: int
 ) -> bool:
     """Whether a cell is decided at an interim analysis; trials and failures since the last one are added to `seen`."""
     new = store.counts(cell.index, after, before)
     trials, failures = (old + more for old, more in zip(seen[cell.index], new, strict=True))
     seen[cell.index] = trials, failures
-    return stop.is_decided(failures, trials, bounds[cell.index])
+    return stop.is_decided(failures, trials)
 
 
 def _missing(stored: Sequence[Range], low: int, high: int) -> list[Range]:
@@ -378,98 +322,6 @@ def _missing(stored: Sequence[Range], low: int, high: int) -> list[Range]:
 
 def _size(ranges: Sequence[Range]) -> int:
     return sum(stop - first for first, stop in ranges)
-
-
-def smoke_test(study: Study, cells: Sequence[Cell]) -> None:
-    """Run one trial of every new cell, and more of plug-ins, so that what cannot run fails before it is stored.
-
-    Counted trials on rows drawn with replacement cannot run out of rows, and the budget was checked: there one cell
-    stands for all budgets of its pool, score and strategy.
-    """
-    try:
-        _check_plugins(study, cells)
-        if study.mode == "monte_carlo" and study.sampling.replacement == "always":
-            cells = list({(cell.pool, cell.score, cell.strategy): cell for cell in reversed(cells)}.values())
-        for cell in cells:
-            _check_cell(study, cell)
-    except PluginError as error:
-        raise type(error)(f"{error}; nothing was run") from None
-
-
-def _check_cell(study: Study, cell: Cell) -> None:
-    try:
-        with guard_calls(*study.cell_plugins(cell)):
-            mode_of(study).smoke_test(study, cell)
-    except PluginError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"cell {cell.index} ({cell}) cannot run: {error}; nothing was run") from None
-
-
-def _check_plugins(study: Study, cells: Sequence[Cell]) -> None:
-    for pool in study.pools:
-        if isinstance(pool, PluginPool):
-            pool.check_same()
-    for cell in cells:
-        if study.cell_plugins(cell):
-            _check_repeats(study, cell)
-        _check_bounds(study, cell)
-
-
-def _check_repeats(study: Study, cell: Cell) -> None:
-    """Run a few trials together, again, in two halves and alone, and compare."""
-    run = mode_of(study).block or run_plain
-    number = min(SMOKE_TRIALS, study.trials)
-    starts = {"the second time": (0, number), "in smaller blocks": (0, number // 2, number)}
-    with guard_calls(*study.cell_plugins(cell)):
-        first = run(study, cell, range(number))
-        _check_payment(study, cell, first)
-        for place, edges in starts.items():
-            for low, high in pairwise(edges):
-                if low < high:
-                    _compare(study, cell, first, run(study, cell, range(low, high)), place)
-        _compare(study, cell, first, run(study, cell, range(number - 1, number)), "alone")
-
-
-def run_checked(study: Study, cell: Cell, first: int, stop: int) -> Block:
-    """Run a block of trials; where a plug-in takes part, watch its calls and run one trial again alone."""
-    plugins = study.cell_plugins(cell)
-    if not plugins:
-        return run_block(study, cell, first, stop)
-    # A fixed choice that looks random over blocks, so that no place in a block is spared.
-    digest = hashlib.sha256(f"{cell.stream} {cell.index} {first} {stop}".encode()).digest()
-    trial = first + int.from_bytes(digest[:8], "big") % (stop - first)
-    with guard_calls(*plugins):
-        block = run_block(study, cell, first, stop)
-        _compare(study, cell, block, run_block(study, cell, trial, trial + 1), "alone")
-    return block
-
-
-def _compare(study: Study, cell: Cell, block: Block, other: Block, place: str) -> None:
-    """Refuse trials that have another result in another block."""
-    part = slice(other.first - block.first, other.first - block.first + len(other))
-    pairs = [(getattr(block, name)[part], getattr(other, name)) for name in ("selected", "spent", "regret", "weight")]
-    if not all(np.array_equal(left, right) for left, right in pairs):
-        names = " or ".join(repr(plugin.name) for plugin in study.cell_plugins(cell))
-        raise PluginError(f"plug-in {names} selected or spent something else {place}, from the same seed")
-
-
-def _check_payment(study: Study, cell: Cell, block: Block) -> None:
-    """Refuse pulls that the ledger has not seen."""
-    worth, spent = int(block.pulls @ study.pool(cell).prices.costs), int(block.spent.sum())
-    if worth > spent:
-        names = " or ".join(repr(plugin.name) for plugin in study.cell_plugins(cell))
-        raise PluginError(f"plug-in {names} took pulls worth {worth} units and paid for {spent}")
-
-
-def _check_bounds(study: Study, cell: Cell) -> None:
-    """Evaluate every bound once."""
-    context = context_of(study, cell) if study.bounds else ""
-    if isinstance(context, str):
-        return
-    for spec in study.bounds:
-        if not find_reason(spec, context):
-            evaluate(spec, float(exact(cell.budget)), context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,14 +379,12 @@ class BlockSizes:
             return FIRST_TRIALS
         return max(1, min(int(TASK_SECONDS / seconds), max(-(-left // self._workers), FIRST_TRIALS)))
 
-    def tasks(
-        self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int], deadline: float = math.inf
-    ) -> Iterator[Any]:
-        """Yield the calls for joblib, when it asks for them; none for cells that failed or after the deadline."""
+    def tasks(self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int]) -> Iterator[Any]:
+        """Yield the calls for joblib, when it asks for them; none for cells that failed."""
         driver = os.getpid()
         left = _size([part for _, part in todo])
         for cell, (first, stop) in todo:
-            while first < stop and cell.index not in failed and time.monotonic() < deadline:
+            while first < stop and cell.index not in failed:
                 after = min(stop, first + self.size(cell, left))
                 yield delayed(_work)(study, cell, first, after, driver)
                 left -= after - first

@@ -16,10 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
-
-import numpy as np
 
 from exml_sim.engine._files import (
     APPLICATION,
@@ -34,21 +31,17 @@ from exml_sim.engine._files import (
     connect_to_read,
     draft,
     explained,
-    is_blank,
-    publish,
     transaction,
 )
 from exml_sim.engine._schema import (
     DECISIVE,
     VERSION,
-    block_checksum,
-    distribution_checksum,
+    checksum,
+    find_damage,
     find_schema_damage,
     header_checksum,
     list_statements,
     manifest,
-    text_checksum,
-    verify,
 )
 from exml_sim.engine._trials import Block, CellMetadata, OutcomeDistribution
 from exml_sim.engine.study import DRAWS, Cell, Study
@@ -58,8 +51,17 @@ __all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]
 
 logger = logging.getLogger(__name__)
 
-#: Tables that shards bring together, with their numbers of columns.
-_RESULTS = {"trials": 7, "blocks": 6, "distributions": 7, "distribution_checksums": 2, "terms": 12}
+#: Numbers of columns of the tables.
+_COLUMNS = {
+    "manifest": 2,
+    "cells": 8,
+    "trials": 7,
+    "blocks": 6,
+    "terms": 12,
+    "distributions": 7,
+    "distribution_checksums": 2,
+    "failures": 2,
+}
 
 
 class Store:
@@ -97,7 +99,7 @@ class Store:
         lock = DriverLock(where)
         try:
             beside(where, "-new").unlink(missing_ok=True)
-            if is_blank(where):
+            if not where.exists():
                 cls._build(where, lambda store: store._create(study, cells, metadata))
             return cls._open_to_write(where, study, lock)
         except BaseException:
@@ -126,7 +128,6 @@ class Store:
                 store._connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 store.close()
-            publish(built, path)
 
     @classmethod
     def _open_to_write(cls, where: Path, study: Study, lock: DriverLock) -> Self:
@@ -170,9 +171,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -211,8 +210,8 @@ class Store:
         with transaction(self._connection):
             for statement in list_statements():
                 self._connection.execute(statement)
-            self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", cells)
-            self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", head)
+            self._insert("cells", cells)
+            self._insert("manifest", head)
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _check(self, contents: bool = True) -> None:
@@ -224,27 +223,26 @@ class Store:
                 "nothing was changed"
             )
         damage = find_schema_damage(self._connection)
+        if damage is None and contents:
+            pages = self._value("PRAGMA quick_check(1)")
+            damage = find_damage(self._connection) if pages == "ok" else " ".join(str(pages).split())
         if damage is not None:
-            raise StoreError(f"{self.path} is damaged ({damage}); nothing was changed")
-        if not contents:
-            return
-        damage = self._value("PRAGMA quick_check(1)")
-        if damage != "ok":
-            raise StoreError(f"{self.path} is damaged ({' '.join(str(damage).split())}); nothing was changed")
-        damage = verify(self._connection)
-        if damage is not None:
-            raise StoreError(f"{self.path} is damaged ({damage}); nothing was changed")
-        self._check_draws()
+            raise self._damaged(damage)
+        if contents:
+            self._check_draws()
+
+    def _damaged(self, reason: str) -> StoreError:
+        return StoreError(f"{self.path} is damaged ({reason}); it was left as it is")
 
     def _check_draws(self) -> None:
         """Refuse trials that this version would draw otherwise: to go on, to merge or to replay would mix the two."""
-        mode, theirs = self._header("mode"), int(self._header("draws"))
-        ours = DRAWS.get(mode, 1)
-        if theirs != ours:
-            other = "a later" if theirs > ours else "an earlier"
+        mode, stored = self._header("mode"), int(self._header("draws"))
+        present = DRAWS.get(mode, 1)
+        if stored != present:
+            other = "a later" if stored > present else "an earlier"
             raise StoreError(
-                f"{self.path} holds trials of mode {mode!r} that {other} version drew otherwise (draws {theirs}, this "
-                f"version has draws {ours}); nothing was changed: run the study into another file"
+                f"{self.path} holds trials of mode {mode!r} that {other} version drew otherwise (draws {stored}, this "
+                f"version has draws {present}); nothing was changed: run the study into another file"
             )
 
     def _header(self, key: str) -> str:
@@ -283,7 +281,7 @@ class Store:
             )
         text = json.dumps(environment)
         with transaction(self._connection):
-            self._add_sessions([(text, text_checksum(text))])
+            self._add_sessions([(text, checksum(text))])
 
     def _add_sessions(self, lines: Iterable[tuple[str, str]]) -> None:
         self._connection.executemany("INSERT INTO sessions (environment, checksum) VALUES (?, ?)", lines)
@@ -291,7 +289,7 @@ class Store:
     def _value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         line = self.rows(query, parameters).fetchone()
         if line is None:
-            raise StoreError(f"{self.path} is damaged (something is not there); it was left as it is")
+            raise self._damaged("something is not there")
         return line[0]
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
@@ -345,7 +343,7 @@ class Store:
         plugins = self._list_of_tables("plugins")
         for plugin in plugins:
             if set(plugin) != {"group", "name", "version", "digest"} or plugin["group"] not in (*GROUPS, DATA):
-                raise StoreError(f"{self.path} is damaged (a plug-in that is none); it was left as it is")
+                raise self._damaged("a plug-in that is none")
         return plugins
 
     def _list_of_tables(self, key: str) -> list[Any]:
@@ -355,7 +353,7 @@ class Store:
         except ValueError:
             tables = None
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise StoreError(f"{self.path} is damaged (its {key} are no list of tables); it was left as it is")
+            raise self._damaged(f"its {key} are no list of tables")
         return tables
 
     @property
@@ -365,7 +363,7 @@ class Store:
         try:
             return [CellMetadata(**{**table, "costs": tuple(table["costs"])}) for table in tables]
         except (KeyError, TypeError):
-            raise StoreError(f"{self.path} is damaged (metadata of a cell); it was left as it is") from None
+            raise self._damaged("metadata of a cell") from None
 
     def sessions(self) -> list[Mapping[str, str]]:
         """Return versions, processor and commit of every run that wrote here, the first one first."""
@@ -379,27 +377,15 @@ class Store:
         StoreError
             If one of its trials is there already, or the disk refuses.
         """
-        numbers = range(block.first, block.first + len(block))
-        lines = zip(
-            [block.cell] * len(block),
-            numbers,
-            block.selected.tolist(),
-            block.success.astype(np.int64).tolist(),
-            block.regret.tolist(),
-            block.spent.tolist(),
-            block.weight.tolist(),
-            strict=True,
-        )
-        pulls = json.dumps(block.pulls.tolist())
+        results, terms = block.rows()
+        line = (block.cell, block.first, len(block), json.dumps(block.pulls.tolist()), block.seconds)
         with self._write():
-            self._connection.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)", lines)
-            if (measured := block.measured) is not None:
-                terms = [(block.cell, n, *line) for n, line in zip(numbers, measured.tolist(), strict=True)]
-                self._connection.executemany(f"INSERT INTO terms VALUES ({', '.join('?' * 12)})", terms)
-            self._connection.execute(
-                "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?)",
-                (block.cell, block.first, len(block), pulls, block.seconds, block_checksum(block, pulls)),
-            )
+            self._insert("trials", results)
+            self._insert("terms", terms)
+            self._insert("blocks", [(*line, checksum(line, results, terms))])
+
+    def _insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * _COLUMNS[table])})", rows)
 
     @contextmanager
     def _write(self) -> Iterator[None]:
@@ -424,7 +410,7 @@ class Store:
         """Record why cells failed in this run; reasons of earlier runs are forgotten."""
         with self._write():
             self._connection.execute("DELETE FROM failures")
-            self._connection.executemany("INSERT INTO failures VALUES (?, ?)", list(reasons.items()))
+            self._insert("failures", reasons.items())
 
     def failures(self) -> dict[int, str]:
         """Return the reasons of cells that failed in the last run."""
@@ -432,14 +418,10 @@ class Store:
 
     def add_distribution(self, cell: int, distribution: OutcomeDistribution) -> None:
         """Store the exact distribution of the outcome of a cell."""
-        lines = distribution.lines()
+        lines = [(cell, arm, *line) for arm, line in enumerate(distribution.lines())]
         with self._write():
-            self._connection.executemany(
-                f"INSERT INTO distributions VALUES ({', '.join('?' * 7)})",
-                [(cell, arm, *line) for arm, line in enumerate(lines)],
-            )
-            checksum = distribution_checksum(cell, lines)
-            self._connection.execute("INSERT INTO distribution_checksums VALUES (?, ?)", (cell, checksum))
+            self._insert("distributions", lines)
+            self._insert("distribution_checksums", [(cell, checksum(lines))])
 
     def copy_from(self, other: Store) -> None:
         """Take over all blocks and distributions of another store of the same study, in one transaction.
@@ -450,9 +432,8 @@ class Store:
             If both hold a trial.
         """
         with self._write():
-            for table, columns in _RESULTS.items():
-                lines = other.rows(f"SELECT * FROM {table}")
-                self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", lines)
+            for table in ("trials", "blocks", "distributions", "distribution_checksums", "terms"):
+                self._insert(table, other.rows(f"SELECT * FROM {table}"))
             self._add_sessions(other.rows("SELECT environment, checksum FROM sessions ORDER BY number"))
 
     def ranges(self, cell: int) -> list[tuple[int, int]]:

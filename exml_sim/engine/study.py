@@ -219,7 +219,7 @@ class Study:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], plugins: Plugins | Sequence[Path] = ()) -> Study:
-        """Read plain values; `strategy`, `half_width` and `grid` are abbreviations."""
+        """Read plain values; `strategy`, `sweep` and ranges of budgets are abbreviations."""
         allowed = [entry.name for entry in fields(cls) if entry.compare]
         table = expand(table, allowed)
         missing = [name for name in ("pools", "strategies", "budgets") if name not in table]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 
-import pytest
-
 import theory
 from tests.cli.test_main import call
 
@@ -53,27 +51,3 @@ def test_tiny_bounds_are_not_zero(capsys) -> None:
     assert code == 0
     log = theory.compare_bounds(16_000_000, 8, 0.2, 0.1, 0.5)[0].log_value
     assert f"10^{log / math.log(10):.1f}" in out
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ("--K 8 --theta 0.6 --kappa-lambda 0.5 --gap 0.2 --budget 100", "theta < 1/2; missed by 0.1"),
-        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.9 --budget 100", "gap <= Delta_max"),
-        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0 --budget 100", "gap > 0"),
-        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --budget 100", "either --gap"),
-        ("--theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 100", "give --K"),
-        ("--budget 100", "give the parameters"),
-        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1,0.2 --budget 100", "K - 1 = 7 numbers"),
-        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1;0.2 --budget 100", "separated by commas"),
-        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 0", "0 is not in the range"),
-        (f"--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget {10**20}", "not in the range"),
-        ("--K 8 --theta 0.1 --kappa-lamda 0.5 --gap 0.2 --budget 5", "--kappa-lambda"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, options, word) -> None:
-    code, out, err = call(capsys, "bound", *options.split())
-    assert code == 2
-    assert out == ""
-    assert word in err
-    assert err.count("\n") == 1

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import claims as module
-from exml_sim.cli import main
 from exml_sim.cli.claims import command
 from simulations.report._render import write_symbols
 from theory.claims import Reading, Registry, all_claims, get, read_own
@@ -63,14 +62,6 @@ def test_one_claim_in_full():
     for name in ("experiment", "hypotheses", "checked on", "setting"):
         assert f"\n{name}:" in printed
     assert "planted error:   none; the check refutes the printed statement" in invoke("eq-1").output
-
-
-def test_unknown_ids_are_one_line_and_exit_code_2(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["claims", "lemma-1i"])
-    assert stop.value.code == 2
-    message = "there is no claim 'lemma-1i'; did you mean lemma-1-i or lemma-1-ii or lemma-2-i?"
-    assert capsys.readouterr().err.splitlines() == [f"exml: {message}"]
 
 
 def test_check_prints_the_record(few):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from exml_sim.cli import main
 from exml_sim.cli.falsify import command
 from simulations.falsify import targets
 from simulations.falsify.targets import all_targets
@@ -96,20 +95,3 @@ def test_tightness_writes_its_tables(tmp_path):
     assert "| `a5-count-3/repaired` | holds | 1 | " in result.output
     with (tmp_path / "tightness.csv").open(encoding="utf-8") as file:
         assert [row["id"] for row in csv.DictReader(file)] == ["a5-count-3", "a5-count-3/repaired"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [(), ("--list", "--tightness"), ("lemma-1-i", "--list"), ("--tightness", "nothing-of-the-kind")],
-)
-def test_contradicting_arguments_are_errors(arguments):
-    assert invoke(*arguments).exit_code == 2
-
-
-def test_an_unknown_claim_is_one_line_and_exit_code_2(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["falsify", "lemma-1"])
-    assert stop.value.code == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
-    assert "did you mean lemma-1-i" in message

@@ -55,7 +55,7 @@ def test_other_commands_change_nothing(capsys, tmp_path, monkeypatch, command) -
     (tmp_path / "report.html").write_text("the last one")
     before = contents(tmp_path)
     monkeypatch.setattr(Store, "digest", fails)
-    monkeypatch.setattr("exml_sim.engine._schema._verify_blocks", fails)
+    monkeypatch.setattr("exml_sim.engine._schema._check_blocks", fails)
     more = ("--out", str(tmp_path / "all.sqlite")) if command == "merge" else ()
     one_line(call(capsys, command, str(store), *more))
     assert contents(tmp_path) == before

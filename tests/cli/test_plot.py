@@ -49,7 +49,6 @@ def test_bad_input_is_one_line(capsys, tmp_path) -> None:
     (tmp_path / "blank.sqlite").touch()
     for name, word in (
         ("blank", "an empty file"),
-        ("nowhere", "there is no store"),
         ("empty", "no results yet"),
         ("other", "no store at all"),
     ):

@@ -37,15 +37,3 @@ def test_a_file_where_a_folder_should_be(capsys, tmp_path) -> None:
         assert code == 2
         assert err == f"exml: cannot make folder {out if command == 'plot' else out.parent}: {taken} is a file\n"
     assert taken.read_text(encoding="utf-8") == "mine"
-
-
-def test_bad_input_is_one_line(capsys, tmp_path) -> None:
-    for arguments, word in (
-        (("nowhere.sqlite",), "there is no store"),
-        ((), "STORE"),
-        (("x", "--quite"), "--quiet"),
-    ):
-        code, _, err = call(capsys, "report", *arguments)
-        assert code == 2
-        assert word in err
-        assert err.count("\n") == 1

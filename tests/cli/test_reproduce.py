@@ -65,25 +65,6 @@ def test_realdisp_with_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "| RLA | 10 % |" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["mfeat", "--configurations", "51"], "2 to 50 configurations, got 51"),
-        (["mfeat", "--C", "-1"], "got penalty=(-1.0, -1.0)"),
-        (["realdisp"], "realdisp needs --from"),
-        (["realdisp", "--from", "no-such-file"], "there is no file or directory no-such-file"),
-        (["synthetic", "--divisions", "3"], "--divisions does not apply to synthetic"),
-        (["synthetic", "--n-jobs", "0"], "n_jobs must be"),
-    ],
-)
-def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    assert call(*arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.strip().splitlines()) == 1
-
-
 def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     from simulations.reproduction import experiment
 

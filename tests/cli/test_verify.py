@@ -86,11 +86,3 @@ def test_an_interrupted_run_exits_with_130_and_continues(tmp_path, monkeypatch, 
     monkeypatch.setattr(run, "run_checks", right)
     assert call(tmp_path / "part", *claims).exit_code == 0
     assert timeless(tmp_path / "part") == timeless(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("arguments", [["lemma-1i"], ["--depth", "bottomless"], ["--n-jobs", "0", "lemma-3"]])
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(["verify", *arguments, "--out", str(tmp_path / "out")])
-    assert stop.value.code == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -136,11 +136,11 @@ def test_confidence(capsys: pytest.CaptureFixture[str]) -> None:
     for _, code in find_blocks(read("explanation/confidence.md"), "python"):
         exec(code, names)
         printed.append(capsys.readouterr().out)
-    first_line, *others = printed[0].splitlines()
+    first_line, *more_lines = printed[0].splitlines()
     assert "90°" in first_line
     assert "60°" in first_line
     assert "more rows would settle it" in first_line
-    assert any("Approximate" in line for line in others)
+    assert any("Approximate" in line for line in more_lines)
     assert printed[1].startswith("True ")
 
 

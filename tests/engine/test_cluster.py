@@ -1,4 +1,4 @@
-"""Clusters as their page says: dask workers and array jobs give the same bits, also when a process is lost in mid-run.
+"""Clusters as their page says: dask workers give the same bits, also when a process is lost in mid-run.
 
 A worker that is lost does not matter. A scheduler that is lost ends the run with one line; finished trials are kept,
 and the same command with another scheduler goes on.
@@ -23,7 +23,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli
-from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
+from exml_sim.engine import Store, StoreError, Study, StudyResult, run
 from exml_sim.engine.runner import dask_workers
 from exml_sim.plugins import PluginError
 from tests.engine.studies import features, known
@@ -192,22 +192,3 @@ def test_a_worker_and_a_scheduler_are_lost(tmp_path: Path) -> None:
     assert result.complete
     assert result.store.digest() == digest_here(study)
     result.close()
-
-
-def test_array_jobs_are_the_study(tmp_path: Path) -> None:
-    """Shards, one of them a process of its own as in the script for SLURM; the million is in benchmarks.shards."""
-    study = known(trials=400)
-    (tmp_path / "study.toml").write_text(study.to_toml(), encoding="utf-8")
-    script = (Path(__file__).parents[2] / "docs" / "how-to" / "clusters.md").read_text(encoding="utf-8")
-    assert 'exml study study.toml --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"' in script
-    command = ["exml_sim", "study", "study.toml", "--shard", "3/4", "--out", "part-3", "--n-jobs", "1", "--quiet"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    job = subprocess.Popen([sys.executable, "-m", *command], cwd=tmp_path, stdout=subprocess.DEVNULL, env=environment)
-    for i in (1, 2, 4):
-        (tmp_path / f"part-{i}").mkdir()
-        run(study, shard=(i, 4), store=tmp_path / f"part-{i}" / "study.sqlite", n_jobs=1, progress=False).close()
-    assert job.wait() == 0
-    parts = [tmp_path / f"part-{i}" / "study.sqlite" for i in range(1, 5)]
-    with merge(parts, tmp_path / "all.sqlite") as result:
-        assert result.complete
-        assert result.store.digest() == digest_here(study)

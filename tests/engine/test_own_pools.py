@@ -15,7 +15,6 @@ from exml_sim.engine import Study, run
 from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
 from exml_sim.testing._properties import agrees
-from simulations._pool_bounds import value_at
 
 ALARM = 1e-7
 SPARSE = {"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}
@@ -36,8 +35,6 @@ def written(folder: Path, suffix: str, columns: dict[str, Any]) -> None:
     if suffix == "csv":
         lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    elif suffix == "npz":
-        np.savez(file, **columns)
     else:
         pa = pytest.importorskip("pyarrow")
         import pyarrow.parquet as pq
@@ -63,7 +60,7 @@ per_arm = [6]
 """
 
 
-@pytest.mark.parametrize("suffix", ["csv", "npz", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_table_needs_no_python(suffix: str, tmp_path: Path) -> None:
     columns = table()
     written(tmp_path, suffix, columns)
@@ -86,10 +83,15 @@ def test_a_table_needs_no_python(suffix: str, tmp_path: Path) -> None:
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no file": ({"file": "none.csv"}, "there is no file 'none.csv'"),
-    "suffix": ({"file": "people.txt"}, "must be a .csv, .parquet or .npz file"),
+    "suffix": ({"file": "people.txt"}, "must be a .csv or .parquet file"),
     "column": ({"candidates": ["nothing"]}, "has no column 'nothing'"),
     "label": ({"target": "age"}, "must have two values"),
     "text": ({"candidates": ["word"]}, "has 'x' in row 1: no number"),
+    "twice": ({"file": "twice.csv"}, "two columns have one name"),
+    "longer": ({"file": "longer.csv"}, "longer.csv cannot be read"),
+    "shorter": ({"file": "shorter.csv", "candidates": ["b"], "costs": None}, "has '' in row 2: no number"),
+    "empty": ({"file": "empty.csv"}, "empty.csv cannot be read"),
+    "no rows": ({"file": "header.csv"}, "it has no rows"),
     "underscore": ({"candidates": ["code"]}, "has '1_000' in row 1: no number"),
     "costs": ({"costs": ["1"]}, "must be one for each of 2 candidates"),
 }
@@ -99,6 +101,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 def test_bad_tables_are_told_in_one_line(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path, "csv", table() | {"word": ["x"] * 24, "code": ["1_000"] * 24})
+    texts = {"twice": "sick,b,b\n1,2,3\n", "longer": "sick,b\n1,2\n0,1,5\n", "shorter": "sick,b\n1,2\n0\n"}
+    for name, text in (texts | {"empty": "", "header": "sick,b\n"}).items():
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
     change, message = BAD[case]
     pool = {"kind": "table", "file": "people.csv", "target": "sick", "candidates": ["test a", "test b"]} | change
     with pytest.raises(ValueError, match=message) as caught:
@@ -165,66 +170,28 @@ def test_families_have_the_gap_they_are_told(family: str) -> None:
 
 
 def test_a_grid_is_written_out_with_readable_names() -> None:
-    study = Study.from_table(BASE | {"pools": [SPARSE], "grid": {"K": [4, 8], "gap": [0.05, 0.08]}})
+    study = Study.from_table(BASE | {"pools": [SPARSE | {"sweep": {"K": [4, 8], "gap": [0.05, 0.08]}}]})
     points = [(K, gap, f"sparse, K = {K}, gap = {gap}") for K in (4, 8) for gap in (0.05, 0.08)]
     assert [pool.label for pool in study.pools] == [label for _, _, label in points]
     long = [{**SPARSE, "K": K, "gap": gap, "label": label} for K, gap, label in points]
     assert Study.from_table(BASE | {"pools": long}).hash == study.hash
-    rows = {"pools": [{"kind": "synthetic", "per_class": 8}], "scores": [{}]}
-    swept = Study.from_table(BASE | rows | {"grid": {"theta": [0.1, 0.3], "ball": [0.4]}})
+    rows = {"pools": [{"kind": "synthetic", "per_class": 8}]}
+    swept = Study.from_table(BASE | rows | {"scores": [{"sweep": {"theta": [0.1, 0.3], "ball": [0.4]}}]})
     assert [score.label for score in swept.scores] == ["ball 0.4, theta 0.1", "ball 0.4, theta 0.3"]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"grid": {"arms": [4]}}, "grid cannot sweep 'arms': allowed are K, gap"),
-        ({"grid": {"K": 4}}, "K of grid must be a list"),
-        ({"grid": {"theta": [0.1]}}, "so the study needs scores as tables"),
-        ({"grid": {"family": ["sparse"]}}, "family is both in the grid and in a pool"),
+        ({"pools": [SPARSE | {"sweep": {"arms": [4]}}]}, "unknown option of family pool 'arms'"),
+        ({"pools": [SPARSE | {"sweep": {"K": 4}}]}, "K of sweep must be a list"),
+        ({"pools": [SPARSE | {"sweep": {"family": ["sparse"]}}]}, "family is both in the sweep and beside it"),
         ({"strategy": "top_two"}, "give strategy or strategies"),
-        ({"half_width": 0.01}, "give it or trials, not both"),
     ],
 )
 def test_short_forms_that_make_no_sense(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Study.from_table(BASE | {"pools": [SPARSE]} | change)
-
-
-def test_a_precision_in_place_of_trials() -> None:
-    table = {key: value for key, value in BASE.items() if key != "trials"}
-    study = Study.from_table(
-        table | {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}], "half_width": 0.03}
-    )
-    with run(study, progress=False, n_jobs=1) as result:
-        (entry,) = result.summary()
-    assert (entry.upper - entry.lower) / 2 <= 0.03
-    assert entry.trials < study.trials
-
-
-def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
-    """A bound that holds with room is decided early; one that says nothing ends at the first interim analysis."""
-    (tmp_path / "wide.py").write_text(
-        "from exml_sim.engine import bound\n@bound()\ndef half(budget, context):\n"
-        "    return 0.5 if budget > 30 else float('nan')\n",
-        encoding="utf-8",
-    )
-    study = Study.from_table(
-        BASE | {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}],
-                "bounds": ["wide:half"], "trials": 4000,
-                "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "check_every": 100}},
-        [tmp_path / "wide.py"],
-    )  # fmt: skip
-    with run(study, progress=False, n_jobs=1) as result:
-        trials = [entry.trials for entry in result.summary()]
-    assert trials == [100, 100]
-    ours = Study.from_table(
-        BASE | {"pools": [{"kind": "synthetic", "per_class": 8, "angles": [10, 90]}], "trials": 300,
-                "scores": [{"theta": 0.3, "ball": 0.4}], "stop": {"verdict": "tighter", "check_every": 50}}
-    )  # fmt: skip
-    assert [entry.trials for entry in run(ours, progress=False, n_jobs=1, bound_value=value_at).summary()] == [50]
-    with pytest.raises(ValueError, match="'tighter' is no bound of the study"):
-        run(ours, progress=False)
 
 
 @pytest.mark.parametrize("distribution", ["bernoulli", "gaussian"])

@@ -25,17 +25,17 @@ def result() -> StudyResult:
 def test_summary_against_the_rows(result):
     rows = list(result.rows())
     for entry in result.summary():
-        mine = [row for row in rows if row["cell"] == entry.cell]
-        failures = sum(not row["success"] for row in mine)
+        trials = [row for row in rows if row["cell"] == entry.cell]
+        failures = sum(not row["success"] for row in trials)
         assert (entry.trials, entry.failures) == (500, failures)
         assert entry.failure_rate == failures / 500
         assert (entry.lower, entry.upper) == clopper_pearson(failures, 500)
-        regret = np.array([row["regret"] for row in mine])
+        regret = np.array([row["regret"] for row in trials])
         assert entry.mean_regret == pytest.approx(regret.mean())
         low, high = bounded_interval(regret.mean(), regret.std(ddof=1), 500, 0.2)
         assert entry.regret_interval == "bounded"
         assert (entry.regret_lower, entry.regret_upper) == pytest.approx((low, high))
-        assert entry.mean_spend == pytest.approx(np.mean([float(row["spent"]) for row in mine]))
+        assert entry.mean_spend == pytest.approx(np.mean([float(row["spent"]) for row in trials]))
         assert sum(entry.allocation.values()) == pytest.approx(entry.mean_spend)
 
 

@@ -162,17 +162,24 @@ def test_bad_options(options, message):
         run(known(), **options)
 
 
-def test_an_infeasible_budget_leaves_no_store(tmp_path):
-    with pytest.raises(ValueError, match="budget 2"):
-        run(known(budgets={"absolute": [60, 2]}), store=tmp_path / "study.sqlite")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_rows_that_run_out_are_named_before_anything_runs(tmp_path):
-    study = features(budgets={"per_arm": [10, 100]}, sampling={"replacement": "never"})
-    with pytest.raises(ValueError, match=r"cell 2 .*cannot run: .*rows are left.*nothing was run"):
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        (known(budgets={"absolute": [60, 2]}), r"cell 2 .*nothing was run"),
+        (
+            features(budgets={"per_arm": [10, 100]}, sampling={"replacement": "never"}),
+            r"cell 2 .*cannot run: .*rows are left.*nothing was run",
+        ),
+        (known(mode="importance_sampling"), r"cannot run: mode 'importance_sampling' tilts.*nothing was run"),
+        # The last cell has far too many outcomes: the first one must not be stored, nor a file made.
+        (known(mode="exact", strategies=["uniform_allocation"], budgets={"per_arm": [4, 400]}), "nothing was run"),
+    ],
+    ids=["budget", "rows", "mode", "outcomes"],
+)
+def test_what_cannot_run_is_named_and_leaves_no_store(tmp_path, study, message):
+    with pytest.raises(ValueError, match=message):
         run(study, store=tmp_path / "study.sqlite")
-    assert _rows(tmp_path / "study.sqlite") == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 class Terminal(io.StringIO):
@@ -187,9 +194,3 @@ def test_progress_works_with_one_job(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
     run(known(), n_jobs=1)
     assert "800 of 800 trials" in stream.getvalue()
-
-
-def test_what_cannot_run_leaves_no_store_behind(tmp_path):
-    with pytest.raises(ValueError, match=r"cannot run: mode 'importance_sampling' tilts.*nothing was run"):
-        run(known(mode="importance_sampling"), store=tmp_path / "study.sqlite")
-    assert list(tmp_path.iterdir()) == []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
-from exml_sim.cli import cli
 from exml_sim.engine import Store, StoreError, StudyResult, merge, run
 from exml_sim.engine._files import DriverLock
 from tests.engine.studies import contents, known
@@ -64,15 +62,6 @@ def test_different_studies(shards, tmp_path):
     with pytest.raises(StoreError, match="at least one"):
         merge([], tmp_path / "all.sqlite")
     assert contents(tmp_path) == before
-
-
-def test_command(shards, tmp_path):
-    out = tmp_path / "all.sqlite"
-    done = CliRunner().invoke(cli, ["merge", *map(str, shards), "--out", str(out)])
-    assert done.exit_code == 0, done.output
-    assert "400 trials" in done.output
-    assert "complete" in done.output
-    assert isinstance(CliRunner().invoke(cli, ["merge", str(out), "--out", str(out)]).exception, StoreError)
 
 
 def test_early_stopping_and_shards_exclude_each_other():

@@ -41,8 +41,8 @@ def refused(path, study, message):
     ("change", "study", "message"),
     [
         ("", {"trials": 21}, "belongs to another study"),
-        (f"PRAGMA user_version = {VERSION + 1}", {}, r"written by a later version \(schema 4"),
-        ("PRAGMA user_version = 1", {}, r"written by an earlier version \(schema 1, this version has schema 3"),
+        (f"PRAGMA user_version = {VERSION + 1}", {}, r"written by a later version \(schema 5"),
+        ("PRAGMA user_version = 1", {}, r"written by an earlier version \(schema 1, this version has schema 4"),
     ],
 )
 def test_another_study_or_version(stored, change, study, message):
@@ -99,15 +99,6 @@ def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws,
             attempt()
         assert "\n" not in str(refusal.value)
     assert not (tmp_path / "all.sqlite").exists()
-
-
-@pytest.mark.parametrize("change", ["CREATE TABLE letters (text TEXT)", "PRAGMA application_id = 1234"])
-def test_somebody_elses_database(tmp_path, change):
-    path = tmp_path / "letters.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute(change)
-    connection.close()
-    refused(path, known(), "not a study's store")
 
 
 KILLED_WRITER = """
@@ -204,37 +195,11 @@ def test_changed_values_are_noticed(stored, damage):
     refused(stored, known(trials=20), "damaged")
 
 
-def rewrite(path, old: bytes, new: bytes) -> None:
-    """Change bytes of the file that are there once."""
-    data = path.read_bytes()
-    assert data.count(old) == 1
-    assert len(old) == len(new)
-    path.write_bytes(data.replace(old, new))
-
-
-#: What flipped bits did: a column that queries name, one that is no UTF-8, a type that is none.
-FLIPPED = {
-    "no such column": (b"selected INTEGER NOT NULL, success", b"selected INTEGER NOT NULL, succews"),
-    "another name": (b"first INTEGER NOT NULL, trials", b"girst INTEGER NOT NULL, trials"),
-    "no UTF-8": (b"budget TEXT NOT NULL, stream", b"budget TEXT NOT NULL, st\xf2eam"),
-    "no type": (b"spent INTEGER NOT NULL, weight", b"spent INDEGER NOT NULL, weight"),
-    "no constraint": (b"unit TEXT NOT NULL, arms", b"unit TEXT NOT NUDL, arms"),
-}
-
-
-@pytest.mark.parametrize("change", FLIPPED.values(), ids=FLIPPED)
-def test_a_changed_schema_is_one_line(stored, change) -> None:
-    rewrite(stored, *change)
-    refused(stored, known(trials=20), r"damaged|cannot")
-    for read in (StudyResult.open, partial(Store.read, check=False)):
-        with pytest.raises(StoreError, match=r"damaged|cannot") as caught:
-            read(stored)
-        assert "\n" not in str(caught.value)
-
-
-def test_the_comparison_is_what_notices(stored, monkeypatch) -> None:
-    """Without the comparison a type that is none comes through."""
-    rewrite(stored, *FLIPPED["no type"])
+def test_the_comparison_of_schemas_is_what_notices_a_type_that_is_none(stored, monkeypatch) -> None:
+    data, good = stored.read_bytes(), b"spent INTEGER NOT NULL, weight"
+    assert data.count(good) == 1
+    stored.write_bytes(data.replace(good, b"spent INDEGER NOT NULL, weight"))
+    refused(stored, known(trials=20), "damaged")
     monkeypatch.setattr("exml_sim.engine.store.find_schema_damage", lambda connection: None)
     StudyResult.open(stored).close()
 
@@ -247,8 +212,10 @@ def test_no_flipped_bit_of_the_schema_is_accepted_as_another_schema(stored) -> N
         data = bytearray(whole)
         data[whole.index(statement.encode()) + moments.randrange(len(statement))] ^= 1 << moments.randrange(8)
         stored.write_bytes(data)
-        with pytest.raises(StoreError, match=r"damaged|cannot"):
-            StudyResult.open(stored)
+        for read in (StudyResult.open, partial(Store.read, check=False)):
+            with pytest.raises(StoreError, match=r"damaged|cannot") as caught:
+                read(stored)
+            assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -286,26 +253,19 @@ def test_places_where_no_store_can_be(tmp_path):
         Store.read(tmp_path / "study.sqlite")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_read_only_directory(tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(StoreError, match="Permission denied"):
-            run(known(), store=tmp_path / "study.sqlite")
-    finally:
-        tmp_path.chmod(0o700)
-
-
 def test_two_drivers(tmp_path):
-    study = known()
-    path = tmp_path / "study.sqlite"
-    with (
-        Store.create_or_open(path, study, study.cells()),
-        pytest.raises(StoreError, match="another run is writing"),
-    ):
-        run(study, store=path)
+    """Also by a second name that leads through a link to the folder; a link to the store itself is refused."""
+    study, path = known(), tmp_path / "home" / "study.sqlite"
+    path.parent.mkdir()
+    folder, link = tmp_path / "folder", tmp_path / "link.sqlite"
+    folder.symlink_to(path.parent)
+    link.symlink_to(path)
+    with Store.create_or_open(path, study, study.cells()):
+        for name, message in ((path, "another run"), (folder / path.name, "another run"), (link, "a symbolic link")):
+            with pytest.raises(ValueError, match=message):
+                run(study, store=name)
     run(study, store=path, n_jobs=1).close()
-    assert [file.name for file in tmp_path.iterdir()] == ["study.sqlite"]
+    assert [file.name for file in path.parent.iterdir()] == ["study.sqlite"]
 
 
 def test_a_trial_is_never_overwritten(tmp_path):
@@ -317,13 +277,6 @@ def test_a_trial_is_never_overwritten(tmp_path):
             store.add(run_block(study, study.cells()[0], 9, 12))
         assert store.digest() == digest
         assert store.ranges(0) == [(0, 10)]
-
-
-def test_blank_file_of_a_run_that_was_killed_at_once(tmp_path):
-    path = tmp_path / "study.sqlite"
-    path.touch()
-    with run(known(trials=5), store=path) as result:
-        assert result.complete
 
 
 def test_manifest(stored):
@@ -369,19 +322,6 @@ def test_a_killed_run_is_read_in_a_folder_that_may_not_be_written(tmp_path, monk
     assert {name: data for name, data in contents(tmp_path).items() if not name.endswith("-shm")} == before
 
 
-def test_two_names_of_one_store_have_one_lock(tmp_path):
-    """The second name leads through a link to the folder; a link to the store itself is refused."""
-    study, path, folder = known(), tmp_path / "study.sqlite", tmp_path / "folder"
-    folder.symlink_to(tmp_path)
-    link = tmp_path / "link.sqlite"
-    link.symlink_to(path)
-    with Store.create_or_open(path, study, study.cells()):
-        with pytest.raises(StoreError, match="another run is writing"):
-            Store.create_or_open(folder / "study.sqlite", study, study.cells())
-        with pytest.raises(ValueError, match="is a symbolic link"):
-            Store.create_or_open(link, study, study.cells())
-
-
 def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):
     """A transaction that SQLite has rolled back by itself, as it does on a full disk."""
     study = known()
@@ -410,11 +350,6 @@ def test_any_text_is_stored_and_read_again(tmp_path, name):
         assert result.study == study
         assert result.study.name == name
         assert result.summary()[0].pool == f"p{name}"
-
-
-def test_texts_that_cannot_be_stored_are_refused_at_the_door():
-    with pytest.raises(ValueError, match="unicode"):
-        known(name="\ud83d")
 
 
 def test_a_study_that_does_not_survive_its_text_is_not_stored(tmp_path, monkeypatch):

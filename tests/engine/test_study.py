@@ -118,7 +118,7 @@ def test_first_draws_of_100000_trials_are_distinct():
     assert len(streams) == 2
     trials = range(25_000)
     addresses = [Seeds.of(root, trials, stream) for root in (0, 1) for stream in streams]
-    first = [words(some, 1, trial=trial)[0] for some in addresses for trial in trials]
+    first = [words(address, 1, trial=trial)[0] for address in addresses for trial in trials]
     assert len(set(first)) == 100_000
 
 
@@ -180,6 +180,7 @@ def test_regret_and_success_of_several_selected_arms():
             "gap of family pool must be a number",
         ),
         ({"strategies": [{"name": "uniform_allocation", "top": {"a": 1}}]}, "top must be a number, a text or a list"),
+        ({"pools": [KNOWN["pools"][0] | {"values": [0, 1]}]}, "either means"),
         ({"budgets": {"absolute": [3 * 10**12]}}, "buys 3e.12 pulls, at most 1e.08"),
     ],
 )
@@ -195,11 +196,6 @@ def test_infeasible_budgets_are_named():
     with pytest.raises(ValueError, match=r"cell 2 \(uniform_all.* budget 2\).*and 1 more cells.*nothing was run"):
         study.check()
     assert [cell.index for cell in known(budgets={"absolute": [60, 4]}).check()] == [0, 1, 2]
-
-
-def test_known_arms_need_one_law():
-    with pytest.raises(ValueError, match="either means"):
-        known(pools=[KNOWN["pools"][0] | {"values": [0, 1]}]).check()
 
 
 #: Absurd numbers, names and lists are refused in one line that states the limit, before anything is built.

@@ -52,7 +52,7 @@ def test_fixed_findings_stay_fixed(damage, finding) -> None:
 
 def test_a_store_without_checksums_is_found(damage, monkeypatch, tmp_path) -> None:
     """Planted: nothing is compared. Then a flip of a stored number gives another answer."""
-    monkeypatch.setattr("exml_sim.engine.store.verify", lambda connection: None)
+    monkeypatch.setattr("exml_sim.engine.store.find_damage", lambda connection: None)
     monkeypatch.setattr(stores, "KINDS", {"monte_carlo": stores.KINDS["monte_carlo"]})
     monkeypatch.setattr(case, "MAX_SHRINK_SECONDS", 0.0)
     monkeypatch.setattr(case, "MAX_FINDINGS", 1)

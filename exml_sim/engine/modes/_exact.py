@@ -428,12 +428,8 @@ def _sum_outcomes(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, al
                 piece = slice(start, start + pool.block)
                 shared = replace(part.part(outcome[piece]), probability=part.probability[outcome[piece]] * share[piece])
                 waiting.append((shared, {decision: given[piece] for decision, given in split.items()}))
-        for row, weight in enumerate(_shares(mass, success, regret)):
+        # Probability, its parts with success and with failure, and its part of the mean regret.
+        for row, weight in enumerate((mass, mass * success, mass * ~success, mass * regret)):
             sums[row] += np.bincount(selected[:, 0], weight, minlength=pool.n_arms)
         sums[4] += mass @ trials.pulls
     return OutcomeDistribution(*(tuple(line.tolist()) for line in sums))
-
-
-def _shares(mass: FloatArray, success: BoolArray, regret: FloatArray) -> tuple[FloatArray, ...]:
-    """Probability, its parts with success and with failure, and its part of the mean regret, of every outcome."""
-    return mass, mass * success, mass * ~success, mass * regret

@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -166,26 +167,27 @@ def check(study: Study, cell: Cell) -> tuple[SyntheticPool, Score]:
     return spec, score
 
 
-_TRUTHS: dict[tuple[SyntheticPool, Score, int], Truth] = {}
 _LOCK = threading.Lock()
 
 
 def truth(spec: SyntheticPool, score: Score, seed: int) -> Truth:
     """Find arm 1, f_1* and the risks that do not depend on a trial; once for a pool, a score and a root seed."""
+    # Threads that ask at the same time wait for the first one.
     with _LOCK:
-        key = (spec, score, seed)
-        if key not in _TRUTHS:
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-            fresh, reference = draw(spec, FRESH, rng), draw(spec, REFERENCE, rng)
-            models = [fitted(spec, score, arm, reference.points, reference.y) for arm in range(len(spec.angles))]
-            best = int(np.argmin([risk for _, risk in models]))
-            model = models[best][0]
-            values = model.at(spec, features(spec, best, fresh.points))
-            surrogate = expected_at(surrogate_loss, values, fresh.eta, score.theta)
-            bayes = np.minimum(np.minimum(fresh.eta, 1.0 - fresh.eta), score.theta)
-            means = float(np.mean(surrogate)), float(np.mean(bayes))
-            _TRUTHS[key] = Truth(fresh, best, model, *means, surrogate, bayes)
-        return _TRUTHS[key]
+        return _find_truth(spec, score, seed, FRESH, REFERENCE)
+
+
+@lru_cache(maxsize=64)
+def _find_truth(spec: SyntheticPool, score: Score, seed: int, points: int, rows: int) -> Truth:
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    fresh, reference = draw(spec, points, rng), draw(spec, rows, rng)
+    models = [fitted(spec, score, arm, reference.points, reference.y) for arm in range(len(spec.angles))]
+    best = int(np.argmin([risk for _, risk in models]))
+    model = models[best][0]
+    values = model.at(spec, features(spec, best, fresh.points))
+    surrogate = expected_at(surrogate_loss, values, fresh.eta, score.theta)
+    bayes = np.minimum(np.minimum(fresh.eta, 1.0 - fresh.eta), score.theta)
+    return Truth(fresh, best, model, float(np.mean(surrogate)), float(np.mean(bayes)), surrogate, bayes)
 
 
 def fitted(

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import logsumexp
@@ -74,7 +74,7 @@ def replay(study: Study, cell: Cell, trial: int) -> Exploration:
 
 def tilts(study: Study, cell: Cell) -> Mixture:
     """Return the mixture that a cell's trials are drawn from."""
-    return _tables(study, cell, _feature_pool(study, cell)).mixture
+    return _tables(study, cell).mixture
 
 
 def _feature_pool(study: Study, cell: Cell) -> FeaturePool:
@@ -96,7 +96,7 @@ def _explore(
     study: Study, cell: Cell, pool: FeaturePool, seeds: Seeds, *, record: bool
 ) -> tuple[TrialBatch, TiltedSampler, IntArray]:
     rule = study.strategy(cell)
-    sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell, pool))
+    sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell))
     session = RowState(pool.arms, sampler)
     ties = break_ties(rule, seeds)
     run, selected = pool.drive(rule, exact(cell.budget), session, len(seeds), record=record, ties=ties)
@@ -264,22 +264,21 @@ def _add_log_ratios(
                         logs[t, c] += log_ratio[c, s, substream, row]
 
 
-_KEPT: OrderedDict[tuple[str, int], Tables] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def _tables(study: Study, cell: Cell, pool: FeaturePool) -> Tables:
-    """Return the mixture of a cell, found once: its rounds are those of one plain trial."""
-    key = (study.hash, cell.index)
+def _tables(study: Study, cell: Cell) -> Tables:
+    """Return the mixture of a cell, found once."""
+    # Threads that ask at the same time wait for the first one.
     with _LOCK:
-        if key not in _KEPT:
-            rule = study.strategy(cell)
-            if rule.objective != "risk":
-                raise ValueError(
-                    f"mode 'importance_sampling' is for strategies that select by risk, got {rule.objective!r}"
-                )
-            trial = pool.explore(rule, exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
-            _KEPT[key] = Tables(mixture(pool, read_schedule(rule, pool.prices, trial)))
-            while len(_KEPT) > 64:
-                _KEPT.popitem(last=False)
-        return _KEPT[key]
+        return find_tables(study, cell)
+
+
+@lru_cache(maxsize=64)
+def find_tables(study: Study, cell: Cell) -> Tables:
+    """Find the mixture of a cell, whose rounds are those of one plain trial."""
+    pool, rule = _feature_pool(study, cell), study.strategy(cell)
+    if rule.objective != "risk":
+        raise ValueError(f"mode 'importance_sampling' is for strategies that select by risk, got {rule.objective!r}")
+    trial = pool.explore(rule, exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
+    return Tables(mixture(pool, read_schedule(rule, pool.prices, trial)))

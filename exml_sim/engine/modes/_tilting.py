@@ -209,7 +209,7 @@ def find_tilt(pool: FeaturePool, schedule: Schedule, path: Path) -> Tilt:
 def _mix_segments(schedule: Schedule, turn: int, log_ratio: FloatArray) -> FloatArray:
     """Return the mean probabilities of the rows that a round scores on, from log q / p per segment."""
     first, stop = schedule.windows[turn]
-    lengths = np.array([schedule.length(segment) for segment in range(first, stop)], dtype=np.float64)
+    lengths = np.diff(schedule.bounds[first : stop + 1]).astype(np.float64)
     return np.asarray(lengths @ np.exp(log_ratio[first:stop]) / lengths.sum() / log_ratio.shape[1], dtype=np.float64)
 
 
@@ -227,7 +227,7 @@ def _slopes(
 
 def _multipliers(schedule: Schedule, slopes: FloatArray, start: FloatArray) -> tuple[FloatArray, float]:
     """Return the multipliers that minimise the log of the mean of the exponential, and its minimum."""
-    lengths = np.array([schedule.length(segment) for segment in range(slopes.shape[1])], dtype=np.float64)
+    lengths = np.diff(schedule.bounds).astype(np.float64)
     total = float(lengths.sum())
     touched = np.any(slopes != 0.0, axis=(0, 3))
     slopes, weights = slopes[:, touched], np.broadcast_to(lengths[:, None], touched.shape)[touched] / total
@@ -334,10 +334,6 @@ class Schedule:
     keeps: tuple[int, ...]
     top: int
     fixed: bool
-
-    def length(self, segment: int) -> int:
-        """Return the number of positions of a segment."""
-        return self.bounds[segment + 1] - self.bounds[segment]
 
     def rows(self, turn: int) -> int:
         """Return the number of rows that a round scores on."""

@@ -171,14 +171,6 @@ def test_what_cannot_be_enumerated_is_said():
         run(atoms(budgets={"per_arm": [61]}, sampling={"replacement": "never"}))
 
 
-def test_nothing_is_stored_if_one_cell_is_too_large(tmp_path):
-    """The last cell has far too many outcomes: the first one must not be stored, nor a file made."""
-    study = known(mode="exact", strategies=["uniform_allocation"], budgets={"per_arm": [4, 400]})
-    with pytest.raises(ValueError, match=r"outcomes to enumerate.*nothing was run"):
-        run(study, store=tmp_path / "study.sqlite")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_tiny_failure_probabilities_are_not_rounded_away():
     """1 - success would be off by 1e-16; the failures themselves are added up."""
     pool = [{"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [30, 10]}]

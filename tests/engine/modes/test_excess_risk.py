@@ -26,7 +26,6 @@ def small(monkeypatch):
     """Smaller samples than the real ones."""
     monkeypatch.setattr(module, "FRESH", 1500)
     monkeypatch.setattr(module, "REFERENCE", 120)
-    monkeypatch.setattr(module, "_TRUTHS", {})
 
 
 def study(trials: int = 8, pool: dict | None = None, **options) -> Study:

@@ -72,13 +72,6 @@ def test_no_way_is_idle():
     assert needed == paths
 
 
-def test_the_sets_that_the_review_missed():
-    """Four arms, three rivals: any two of them throw the best arm out of the first round, also the two farther ones."""
-    paths = set(list_paths(schedule((2, 1)), [0], [1, 2, 3]))
-    assert (Passing(0, 2, 0), Passing(0, 3, 0)) in paths
-    assert len(paths) == 3 + 3
-
-
 def test_unlikely_steps_and_unknown_schedules():
     paths = list(list_paths(schedule((1,)), [0], [1, 2], lambda step: step.rival == 2))
     assert paths == [(Passing(0, 2, 0),)]

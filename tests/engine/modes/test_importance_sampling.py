@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -67,6 +67,15 @@ def test_weights_have_mean_one_and_are_bounded():
         assert abs(weights.mean() - 1) < 5.5 * weights.std() / np.sqrt(4000)
 
 
+@pytest.fixture
+def fresh_tables() -> Iterator[None]:
+    """Keep planted tables out of other tests."""
+    rare_module.find_tables.cache_clear()
+    yield
+    rare_module.find_tables.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_tables")
 def test_a_wrong_likelihood_ratio_is_caught(monkeypatch):
     """Ratios that are off by two parts in a hundred fail the comparison with exact probabilities."""
     original = rare_module.Tables
@@ -77,7 +86,6 @@ def test_a_wrong_likelihood_ratio_is_caught(monkeypatch):
         return tables
 
     monkeypatch.setattr(rare_module, "Tables", wrong)
-    monkeypatch.setattr(rare_module, "_KEPT", OrderedDict())
     options = {"sampling": {"rows": "independent"}}
     assert max(z for _, z, _ in distance(deep("importance_sampling", **options), deep("exact", **options))) > 5.5
 
@@ -119,11 +127,11 @@ def sums(pulls: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def uniform_truth(best: int, rivals: int, pulls: int) -> float:
     """Uniform allocation fails iff the largest sum of a rival exceeds those of all best arms, which win ties."""
-    mass, mine, theirs = sums(pulls)
+    mass, best_sum, rival_sum = sums(pulls)
     total = before = 0.0
-    for value in np.unique(theirs):
-        reached = float(mass[theirs <= value].sum()) ** rivals
-        total += (reached - before) * float(mass[mine < value].sum()) ** best
+    for value in np.unique(rival_sum):
+        reached = float(mass[rival_sum <= value].sum()) ** rivals
+        total += (reached - before) * float(mass[best_sum < value].sum()) ** best
         before = reached
     return total
 
@@ -132,8 +140,8 @@ def halving_truth(pulls: int) -> float:
     """Median elimination on fresh rows, one best arm against three rivals: lost in round 1, or else in round 2."""
 
     def passing(n: int) -> tuple[np.ndarray, np.ndarray]:
-        mass, mine, theirs = sums(n)
-        return mass, np.array([mass[theirs > value].sum() for value in mine])
+        mass, best_sum, rival_sum = sums(n)
+        return mass, np.array([mass[rival_sum > value].sum() for value in best_sum])
 
     (mass, p), (mass_2, p_2) = passing(pulls // 2), passing(pulls)
     first = float((mass * (3 * p**2 * (1 - p) + p**3)).sum())
@@ -206,17 +214,15 @@ def test_every_rule_against_exact_probabilities(strategy, rows):
     assert result.max() <= known.weight_bound
 
 
+@pytest.mark.usefixtures("fresh_tables")
 def test_a_missing_way_is_noticed(monkeypatch):
     """Without the sets of rivals that leave out the nearest, a failure comes by that weighs more than is proven."""
     study, _ = CROWDS["halving against three equal rivals, 1e-10"]
     complete = tilting.list_paths
-    monkeypatch.setattr(rare_module, "_KEPT", OrderedDict())
     monkeypatch.setattr(
         tilting, "list_paths", lambda *given: (path for path in complete(*given) if any(s.rival == 1 for s in path))
     )
     assert weighted(study, 60_000).max() > tilts(study, study.cells()[0]).weight_bound
-    monkeypatch.undo()
-    rare_module._KEPT.clear()
 
 
 def test_no_failure_seen_is_no_zero():

@@ -187,9 +187,9 @@ def hardly(budget, context) -> float:
 
 
 @pytest.mark.parametrize(("bound", "words"), [(half, "1 are decided for the bound"), (hardly, "1 against it (REFUT")])
-def test_a_study_that_stops_by_the_verdict_says_it(bound, words) -> None:
+def test_a_study_that_stops_at_its_bound_says_it(bound, words) -> None:
     options = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "trials": 5000}
-    with run(known(bounds=[bound], stop={"verdict": bound.__name__}, **options), n_jobs=1, progress=False) as result:
+    with run(known(bounds=[bound], stop={"bound": bound(4, None)}, **options), n_jobs=1, progress=False) as result:
         found = make_page(result)["verdict"]
         assert result.summary()[0].trials < 5000
     assert words in found
