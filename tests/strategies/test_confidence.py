@@ -178,7 +178,7 @@ def test_a_study_counts_cost_until_confident() -> None:
         ({"confidence": 1.0}, "confidence must be between 0 and 1, both excluded, got 1.0"),
         ({"confidence": "high"}, "confidence must be between 0 and 1, both excluded, got 'high'"),
         ({"epsilon": -0.1}, "epsilon must be a finite number that is not negative, got -0.1"),
-        ({"objective": "risk_per_cost"}, "objective must be 'risk', got 'risk_per_cost'"),
+        ({"objective": "risk_per_cost"}, "unknown objective 'risk_per_cost': allowed are 'risk'"),
         ({"growth": 2.0}, r"growth must be in \[0, 1\], got 2.0"),
     ],
 )
