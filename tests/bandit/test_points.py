@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit import _points as points
-from exml_sim.bandit._sampling import RangeSampler, RowOptions, RowSampler
+from exml_sim.bandit._sampling import RangeSampler
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
 from exml_sim.engine import run, study
 from exml_sim.population import Population
@@ -113,30 +113,6 @@ def test_studies(monkeypatch):
     pool = FeaturePool(population(), theta=0.3, ball=0.3)
     with pytest.raises(ValueError, match="and at most 40 rows"):
         pool.open(pool.explore_many("uniform_allocation", 30, 1).seeds).evidence(*([None] * 5))
-
-
-@pytest.mark.parametrize("rows", ["same", "independent"])
-def test_ranges_hold_the_rows_that_counts_hold(rows):
-    """Three rounds with unequal pulls, one of them fresh: the same rows as from counts, and never an array over all."""
-    seeds, options = Seeds.of(7, range(4)), RowOptions(rows=rows)
-    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, RangeSampler))
-    pulls = np.random.default_rng(0).integers(0, 30, size=(3, 4, 3))
-    for number, fresh in enumerate((False, True, False)):
-        for sampler in (dense, sparse):
-            sampler.draw(pulls[number], fresh)
-        assert np.array_equal(sparse.counts, dense.counts)
-        for trial in range(4):
-            assert np.array_equal(sparse.trial_counts(trial), dense.trial_counts(trial))
-            first, second = sparse.order(trial), dense.order(trial)
-            assert (first is None) == (second is None)
-            assert first is None or np.array_equal(first, second)
-            for arm in range(3):
-                held = sparse.held_rows(trial, arm, fresh=number > 0)
-                assert np.array_equal(held.dense(50), dense.bought(number > 0)[trial, arm])
-    stored = [part for bounds in sparse._ranges for part in bounds]
-    assert max(part.size for part in stored) == 4 * 3
-    with pytest.raises(ValueError, match="ranges are for replacement 'always', got 'never'"):
-        RangeSampler(seeds, 3, 50, RowOptions(replacement="never"))
 
 
 def test_a_large_pool_keeps_no_counts(monkeypatch):

@@ -18,7 +18,6 @@ import pytest
 
 from exml_sim.bandit.rows import RowPool
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, by_name
-from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.strategies.successive_rejects import log_bar, phase_totals
 
 
@@ -73,14 +72,6 @@ def test_reference_trace_with_fresh_rows():
     assert result.counts.sum(axis=1).tolist() == [20, 4, 20, 10, 4]
 
 
-def test_halving_with_floors_would_end_with_no_arm():
-    """Keeping floor(|A| / 2) as one may read "half" gives 5 -> 2 -> 1 -> 0 in the stated T = 3 rounds."""
-    width = 5
-    for _ in range(halving_rounds(5)):
-        width //= 2
-    assert width == 0
-
-
 def test_schedule_of_successive_rejects_by_hand():
     """K = 4, n = 100: log-bar = 19/12, n_k = ceil(96 * 12 / (19 (5 - k))) = 16, 21, 31."""
     assert log_bar(4) == Fraction(19, 12)
@@ -92,33 +83,7 @@ def test_schedule_of_successive_rejects_by_hand():
     assert [entry.survivors for entry in result.rounds] == [(1, 2, 3), (2, 3), (3,)]
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("uniform_allocation", {}),
-        ("median_elimination", {}),
-        ("median_elimination", {"accumulate": False}),
-        ("successive_rejects", {}),
-        ("successive_accepts_rejects", {"k": 1}),
-        ("top_two", {}),
-    ],
-)
-def test_duplicated_arms_go_to_the_lowest_index(name, options):
-    twins = RowPool([Curve("worse", 0.7, 0.0), *(Curve(f"twin {i}", 0.4, 0.1) for i in range(4))], 5)
-    assert twins.explore(by_name(name, ties="lowest", **options), 400).selected == 1
-    assert twins.best_arms() == (1, 2, 3, 4)
-    assert np.all(twins.explore_many(by_name(name, ties="lowest", **options), 400, 10).selected == 1)
-
-
 def test_top_k_of_duplicates_are_the_lowest_indices():
     twins = RowPool([Curve("worse", 0.7, 0.0), *(Curve(f"twin {i}", 0.4, 0.1) for i in range(4))], 5)
     assert twins.explore(by_name("uniform_allocation", top=3, ties="lowest"), 100).accepted == (1, 2, 3)
     assert sorted(twins.explore(by_name("successive_accepts_rejects", k=3, ties="lowest"), 100).accepted) == [1, 2, 3]
-
-
-@pytest.mark.parametrize("name", ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"])
-def test_a_single_arm_is_selected(name):
-    result = RowPool([Curve("only", 0.5, 0.0, cost="0.95")], 4).explore(name, 10)
-    assert result.selected_name == "only"
-    bought = {"uniform_allocation": 10, "top_two": 2}.get(name, 0)
-    assert result.counts.sum() == bought
