@@ -22,7 +22,7 @@ from exml_sim.bandit.parametric import (
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
-from exml_sim.strategies import MedianElimination, UniformAllocation, by_name
+from exml_sim.strategies import UniformAllocation, by_name
 from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.bandit.losses import LossPool
 from tests.words import words
@@ -242,12 +242,6 @@ def test_exact_selection_probabilities_match_enumeration(means, pulls):
     assert uniform_selection_probabilities(means, pulls).sum() == pytest.approx(1.0)
 
 
-def test_numpy_numbers_and_arrays_are_numbers():
-    same = uniform_selection_probabilities([0.25, 0.5], np.int64(4))
-    assert same.tolist() == uniform_selection_probabilities([0.25, 0.5], [4, 4]).tolist()
-    assert BoundedArm(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == BoundedArm((0.0, 1.0), (0.5, 0.5))
-
-
 def agrees(failures, trials, probability):
     return stats.binomtest(int(failures), trials, probability).pvalue > ALARM
 
@@ -285,21 +279,6 @@ def test_gaussian_arms_fail_as_often_as_they_must():
     assert agrees(found.failures((0,)).sum(), 40_000, probability)
 
 
-def test_gaps():
-    pool = LossPool.bernoulli([0.5, 0.2, 0.25])
-    assert pool.gaps == pytest.approx([0.3, 0.0, 0.05])
-    assert pool.gap == pytest.approx(0.05)
-    with pytest.raises(ValueError, match="all 2 arms are equally good"):
-        _ = LossPool.bernoulli([0.5, 0.5]).gap
-
-
-def test_two_arms_make_both_rules_one():
-    pool = LossPool.bernoulli([0.4, 0.5])
-    uniform = pool.explore_many(UniformAllocation(), 100, 500)
-    median = pool.explore_many(MedianElimination(), 100, 500)
-    assert np.array_equal(uniform.selected, median.selected)
-
-
 def test_quality_per_cost_prefers_the_cheap_good_arm():
     pool = LossPool.bernoulli([0.2, 0.3], [4, 1])
     assert pool.best_arms() == (0,)
@@ -313,25 +292,18 @@ def test_quality_per_cost_prefers_the_cheap_good_arm():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: BernoulliArm(1.5), r"must be in \[0, 1\], got 1.5"),
-        (lambda: BernoulliArm(float("nan")), "got nan"),
+        *[(lambda m=m: BernoulliArm(m), f"Bernoulli arm .*got {m!r}") for m in (1.5, float("nan"), "0.5")],
         (lambda: BernoulliArm(0.5, cost=0), "cost must be greater than 0"),
-        (lambda: GaussianArm(0.0, -1.0), "sd >= 0"),
-        (lambda: GaussianArm("0"), "finite mean and a finite sd >= 0, got '0' and 1.0"),
-        (lambda: GaussianArm(0.0, np.inf), "got 0.0 and inf"),
-        (lambda: BoundedArm((1.0,), (0.5, 0.5)), "as many probabilities as values"),
+        *[(lambda a=a: GaussianArm(*a), "a Gaussian arm needs") for a in ((0.0, -1.0), ("0",), (0.0, np.inf))],
+        *[(lambda p=p: BoundedArm((1.0,) * len(p[:-1]), p), "as many") for p in ((0.5, 0.5), ())],
         (lambda: BoundedArm((1.0, 2.0), (0.5, 0.6)), "sum to 1"),
-        (lambda: BoundedArm((np.inf,), (1.0,)), "must be finite"),
         (lambda: BoundedArm((0, 1), (np.nan, np.nan)), "the probabilities of a bounded arm must be finite numbers"),
-        (lambda: BoundedArm("ab", (0.5, 0.5)), "the values of a bounded arm must be finite numbers, got 'ab'"),
-        (lambda: BoundedArm((), ()), "as many probabilities as values"),
-        (lambda: BernoulliArm("0.5"), r"must be in \[0, 1\], got '0.5'"),
+        *[(lambda v=v: BoundedArm(v, (1.0,)), "the values of a bounded arm must be") for v in ("ab", (np.inf,))],
         (lambda: LossPool([0.5]), "an arm must be a BernoulliArm, GaussianArm or BoundedArm, got 0.5"),
         (lambda: LossPool.bernoulli([0.1, 0.2], [1]), "2 means need as many costs, got 1"),
-        (lambda: uniform_selection_probabilities([0.1, 0.2], 2.5), "pulls must be a whole number"),
-        (lambda: uniform_selection_probabilities([0.1, 0.2], [2]), "2 means need as many numbers of pulls, got 1"),
         (lambda: LossPool([]), r"at least one arm, got none \(K = 0\)"),
         (lambda: LossPool([BernoulliArm(0.1)] * 2, names=["a", "a"]), "different names"),
+        (lambda: LossPool.bernoulli([0.5, 0.5]).gap, "all 2 arms are equally good"),
     ],
 )
 def test_bad_arms(build, message):
@@ -355,13 +327,6 @@ def test_directions_mirror_each_other():
     expected = uniform_selection_probabilities([1.0 - mean for mean in means], 40)
     for arm in range(3):
         assert stats.binomtest(int((selected == arm).sum()), 20_000, expected[arm]).pvalue > SMALL_ALARM
-
-
-def test_rewards_per_cost():
-    pool = ParametricPool.bernoulli([0.6, 0.5], [3, 1])
-    assert (pool.best_arms(), pool.best_arms("risk_per_cost")) == ((0,), (1,))
-    rule = UniformAllocation(objective="risk_per_cost")
-    assert (pool.explore_many(rule, 400, 200).selected == 1).all()
 
 
 @pytest.mark.parametrize("direction", ["maximise", "minimise"])

@@ -9,7 +9,7 @@ import pytest
 
 from exml_sim.engine import run
 from tests.statistical import instances
-from tests.statistical.alarms import agrees, allot
+from tests.statistical.alarms import agrees
 from tests.statistical.bounds import FRESH, REUSE, UNIFORM
 from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
 from tests.statistical.planted_table import printed_regret, ties
@@ -20,6 +20,8 @@ from theory.verdicts import judge, judge_exact
 
 BY_ERROR = {one.error: one for one in PLANTED}
 TENTH = Fraction(1, 10)
+#: False-alarm probability of one verdict.
+ALARM = 1e-7
 
 
 @pytest.mark.parametrize("error", BY_ERROR)
@@ -91,11 +93,11 @@ def test_one_rival_against_enumeration(strategy, options):
 # --- the same by counting trials -----------------------------------------------------------------------------------
 
 
-def tried(world: World, strategy, planted, budget, trials, money):
+def tried(world: World, strategy, planted, budget, trials):
     """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
     failures = world.count(strategy, budget, trials, seed=1)
     bounds = [bound(world.point, budget) for bound in (planted.right, planted.wrong)]
-    return [judge(failures, trials, bound, alpha=money.alpha()).outcome for bound in bounds]
+    return [judge(failures, trials, bound, alpha=ALARM).outcome for bound in bounds]
 
 
 @pytest.mark.parametrize(
@@ -103,25 +105,25 @@ def tried(world: World, strategy, planted, budget, trials, money):
 )
 def test_a_wrong_bound_is_refuted_by_trials(error):
     world = instances.opposed_world(TENTH, TENTH)
-    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000, allot("test_planted_bounds"))
+    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000)
     assert found == ["consistent", "refuted"]
 
 
 def test_dropping_the_number_of_arms_is_refuted_by_trials():
-    money, where = allot("test_planted_bounds"), BY_ERROR["K - 1 dropped"].instance
+    where = BY_ERROR["K - 1 dropped"].instance
     world = instances.crowd_world(64, 1 / 3)
     assert world.point.gaps == pytest.approx(where.point.gaps)
-    found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000, money)
+    found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000)
     assert found == ["vacuous", "refuted"]
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
-    assert agrees(failures, 4000, few.least, money.alpha())
+    assert agrees(failures, 4000, few.least, ALARM)
 
 
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
 def test_forgetting_the_optimism_is_refuted_by_trials(error):
-    money, planted = allot("test_planted_bounds"), BY_ERROR[error]
+    planted = BY_ERROR[error]
     point, budget = planted.instance.point, planted.instance.budget
     pool = instances.overfit_pool(25, 900, planted.instance.kappa)
     assert pool.gap == pytest.approx(point.gap, rel=1e-6)
@@ -129,22 +131,22 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
     trials = 300
     failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_arms()).sum())
     assert failures == trials
-    assert judge(failures, trials, planted.right(point, budget), alpha=money.alpha()).outcome == "vacuous"
-    assert judge(failures, trials, planted.wrong(point, budget), alpha=money.alpha()).outcome == "refuted"
+    assert judge(failures, trials, planted.right(point, budget), alpha=ALARM).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(point, budget), alpha=ALARM).outcome == "refuted"
 
 
 def test_the_printed_sum_of_rows_is_refuted_by_trials():
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
     error = "sum of n_t as printed, in every round"
-    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000, allot("test_planted_bounds"))
+    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000)
     assert found == ["consistent", "refuted"]
 
 
 def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials():
     """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
-    world, budget, money = instances.opposed_world(TENTH, TENTH), 2 * 1600, allot("test_planted_bounds")
+    world, budget = instances.opposed_world(TENTH, TENTH), 2 * 1600
     study = world.study(UNIFORM, budget, "importance_sampling", trials=3000)
-    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alpha())
+    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * ALARM)
     assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
         right, wrong = BY_ERROR[error].right(world.point, budget), BY_ERROR[error].wrong(world.point, budget)

@@ -7,12 +7,13 @@ from math import ceil
 
 import pytest
 
-from tests.statistical.alarms import allot
 from tests.statistical.bounds import BOUNDS, STRATEGIES
 from tests.statistical.instances import BEST, EMPTY, RIVAL, opposed_world
 from tests.statistical.worlds import hold_counted
 from theory.budgets import required_budget
 
+#: False-alarm probability of one family of verdicts.
+ALARM = 1e-6
 TILT = Fraction(3, 10)
 ARMS = {
     "uniform": (RIVAL, BEST),
@@ -31,6 +32,6 @@ def test_the_tighter_bounds_are_consistent_at_small_levels(strategy, level):
     trials = ceil(85 / level)
     values = {name: bound(world.point, budget) for name, bound in bounds.items()}
     failures = world.count(STRATEGIES[strategy], budget, trials, seed=11)
-    verdicts = hold_counted(failures, trials, values, alarm=allot("test_small_levels").alpha())
+    verdicts = hold_counted(failures, trials, values, alarm=ALARM)
     assert verdicts["tighter"].outcome == "consistent"
     assert verdicts["tighter, per-arm gaps"].outcome in ("consistent", "undecided")
