@@ -140,9 +140,7 @@ def affine(copies: Sequence[int], arms: int = 3) -> FeaturePool:
 
 def aligned(rule: Any) -> Iterator[Strategy]:
     """Yield the rule with both alignments, if it has that option."""
-    if hasattr(rule, "with_alignment"):
-        yield from (rule.with_alignment(alignment) for alignment in ALIGNMENTS)
-    elif is_dataclass(rule) and any(entry.name == "alignment" for entry in fields(rule)):
+    if is_dataclass(rule) and any(entry.name == "alignment" for entry in fields(rule)):
         change: Any = replace
         yield from (change(rule, alignment=alignment) for alignment in ALIGNMENTS)
     else:

@@ -292,9 +292,12 @@ def test_quality_per_cost_prefers_the_cheap_good_arm():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        *[(lambda m=m: BernoulliArm(m), f"Bernoulli arm .*got {m!r}") for m in (1.5, float("nan"), "0.5")],
+        *[(lambda m=m: BernoulliArm(m), f"mean of BernoulliArm .*got {m!r}") for m in (1.5, float("nan"), "0.5")],
         (lambda: BernoulliArm(0.5, cost=0), "cost must be greater than 0"),
-        *[(lambda a=a: GaussianArm(*a), "a Gaussian arm needs") for a in ((0.0, -1.0), ("0",), (0.0, np.inf))],
+        *[
+            (lambda a=a: GaussianArm(*a), "of GaussianArm must be a number in")
+            for a in ((0.0, -1.0), ("0",), (0.0, np.inf))
+        ],
         *[(lambda p=p: BoundedArm((1.0,) * len(p[:-1]), p), "as many") for p in ((0.5, 0.5), ())],
         (lambda: BoundedArm((1.0, 2.0), (0.5, 0.6)), "sum to 1"),
         (lambda: BoundedArm((0, 1), (np.nan, np.nan)), "the probabilities of a bounded arm must be finite numbers"),
