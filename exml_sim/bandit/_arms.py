@@ -45,7 +45,7 @@ class Interval(NamedTuple):
         """Check a number."""
         if not isinstance(number, int | float | np.number | Fraction) or not math.isfinite(number):
             return False
-        return self.low < number < self.high if self.is_open else self.low <= number <= self.high
+        return bool(self.low < number < self.high if self.is_open else self.low <= number <= self.high)
 
     def __str__(self) -> str:
         return f"({self.low:g}, {self.high:g})" if self.is_open else f"[{self.low:g}, {self.high:g}]"

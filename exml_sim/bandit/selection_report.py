@@ -28,17 +28,8 @@ import numpy as np
 from scipy.special import bdtrc, stdtrit
 
 from exml_sim._internal.arrays import CountArray, FloatArray, IntArray
-from exml_sim.bandit._evidence import (
-    AffineJackknife,
-    Differences,
-    Evidence,
-    Pairs,
-    half_widths,
-    jackknife_groups,
-    log_mixture,
-    log_wealth,
-    paired_log_wealth,
-)
+from exml_sim.bandit._evidence import Evidence, Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import AffineJackknife, Differences, half_widths, jackknife_groups, log_mixture
 
 #: Orders in which a fixed number of rows is paired, and their seed: chosen before any value is seen.
 PAIRINGS = 64

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim.bandit._evidence import AffineJackknife, Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import AffineJackknife
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Comparison, SelectionReport, half_widths
 from exml_sim.datasets import make_synthetic
