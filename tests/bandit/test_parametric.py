@@ -188,30 +188,6 @@ def test_true_ties_are_found_whatever_floats_say():
     assert LossPool([thirds, BernoulliArm(1.0)]).best_arms() == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("arm", "law"),
-    [
-        (GaussianArm(0.7, 2.0), stats.norm(0.7, 2.0)),
-        (BernoulliArm(0.3), None),
-        (BoundedArm((0.0, 0.5, 1.0), (0.2, 0.5, 0.3)), None),
-    ],
-)
-def test_pulls_follow_their_law(arm, law):
-    seeds = Seeds.of(8, range(20_000))
-    single = [sums(arm, seeds, start, 1) for start in (0, 1, 2, 7)]
-    for pulls in single:
-        if law is not None:
-            assert stats.kstest(pulls, law.cdf).pvalue > SMALL_ALARM
-        else:
-            values, counts = np.unique(pulls, return_counts=True)
-            weights = {0.3: [0.7, 0.3]}.get(arm.mean) or list(getattr(arm, "probabilities", ()))
-            assert stats.chisquare(counts, np.array(weights) * pulls.size).pvalue > ALARM
-            assert values.size == len(weights)
-    for first, second in [(0, 1), (1, 2), (2, 3)]:
-        correlation = np.corrcoef(single[first], single[second])[0, 1]
-        assert abs(correlation) * np.sqrt(20_000) < stats.norm.isf(ALARM / 2)
-
-
 def enumerated(means, pulls):
     """Selection probabilities by listing every outcome, in fractions."""
     result = [Fraction(0)] * len(means)
@@ -263,22 +239,6 @@ def test_uniform_allocation_fails_as_often_as_it_must():
     assert not agrees((found.selected[:, 0] == 1).sum(), trials, wrong[1])
 
 
-def test_budget_alignment_fails_as_often_as_it_must():
-    means, costs = [0.5, 0.4, 0.45], ["0.5", "1", "0.8"]
-    found = LossPool.bernoulli(means, costs).explore_many(UniformAllocation(alignment="budget"), 60, 40_000, seed=2)
-    assert found.pulls[0].tolist() == [40, 20, 25]
-    expected = uniform_selection_probabilities(means, [40, 20, 25])
-    for arm in range(3):
-        assert agrees((found.selected[:, 0] == arm).sum(), 40_000, expected[arm])
-
-
-def test_gaussian_arms_fail_as_often_as_they_must():
-    pool = LossPool([GaussianArm(0.0, 1.0), GaussianArm(0.3, 2.0)])
-    found = pool.explore_many(UniformAllocation(), 40, 40_000)
-    probability = stats.norm.sf(0.3 / np.sqrt((1.0 + 4.0) / 20))
-    assert agrees(found.failures((0,)).sum(), 40_000, probability)
-
-
 def test_quality_per_cost_prefers_the_cheap_good_arm():
     pool = LossPool.bernoulli([0.2, 0.3], [4, 1])
     assert pool.best_arms() == (0,)
@@ -326,10 +286,6 @@ def test_directions_mirror_each_other():
     for name in ("uniform_allocation", "successive_rejects"):
         laws = [enumerate_distribution(arms, by_name(name), exact(15)).selected for arms in (pool, mirrored)]
         assert laws[0] == pytest.approx(laws[1], abs=1e-12)
-    selected = pool.explore_many("uniform_allocation", 120, 20_000).selected[:, 0]
-    expected = uniform_selection_probabilities([1.0 - mean for mean in means], 40)
-    for arm in range(3):
-        assert stats.binomtest(int((selected == arm).sum()), 20_000, expected[arm]).pvalue > SMALL_ALARM
 
 
 @pytest.mark.parametrize("direction", ["maximise", "minimise"])
@@ -353,15 +309,20 @@ def test_fixed_confidence_in_both_directions(name, direction):
 @pytest.mark.parametrize(
     ("arm", "law"),
     [
+        (GaussianArm(0.7, 2.0), stats.norm(0.7, 2.0)),
         (BetaArm(0.3, 4.0), stats.beta(1.2, 2.8)),
         (ExponentialArm(2.0), stats.expon(scale=2.0)),
         (StudentArm(0.5, 0.7, 6.0), stats.t(6.0, loc=0.5, scale=0.7)),
     ],
 )
-def test_pulls_of_other_families(arm, law):
-    """Single pulls have the distribution, and sums do not depend on how they are cut."""
+def test_pulls_of_continuous_families(arm, law):
+    """Single pulls have the distribution and are uncorrelated; sums do not depend on how they are cut."""
     seeds = Seeds.of(5, range(4_000))
-    assert stats.kstest(sums(arm, seeds, 3, 1), law.cdf).pvalue > SMALL_ALARM
+    single = [sums(arm, seeds, start, 1) for start in (0, 1, 2, 7)]
+    for pulls in single:
+        assert stats.kstest(pulls, law.cdf).pvalue > SMALL_ALARM
+    for first, second in pairwise(single):
+        assert stats.spearmanr(first, second).pvalue > SMALL_ALARM
     assert law.mean() == pytest.approx(arm.mean)
     whole = sums(arm, seeds, 0, 5)
     assert whole == pytest.approx(sums(arm, seeds, 0, 2) + sums(arm, seeds, 2, 3), rel=1e-12, abs=1e-12)

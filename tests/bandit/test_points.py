@@ -64,14 +64,13 @@ def test_the_same_scores_as_from_the_matrix(monkeypatch, kernel, score):
     assert np.array_equal(again.pulls, trials.pulls)
 
 
-def test_norms_in_blocks_are_norms(monkeypatch):
+def test_norms_in_blocks_are_norms():
     """Blocks that do not divide the rows, against one product with the matrix."""
     rows = points.Points(population(90).augmented(1), "gaussian", 0.7)
     weights = np.random.default_rng(1).normal(size=(3, 90))
     gram = rows.gram(np.arange(90))
     for size in (1, 32, 89, 90, 500):
-        monkeypatch.setattr(points, "CHUNK", size)
-        assert rows.squared_norms(weights) == pytest.approx(np.diag(weights @ gram @ weights.T), rel=1e-12)
+        assert rows.squared_norms(weights, size) == pytest.approx(np.diag(weights @ gram @ weights.T), rel=1e-12)
 
 
 def test_a_rank_that_does_not_tell_the_best_arm_is_refused(monkeypatch):
