@@ -118,9 +118,9 @@ class ValueOfInformationCommit(BaseStrategy):
         gain = expected_gain(difference, deviation, pulls, pulls)
         money = batch.ledger.left_units.astype(np.float64)[:, None]
         price = batch.prices.costs.astype(np.float64)
-        mine = price[leader][:, None]
+        leader_price = price[leader][:, None]
         most = self._affordable_rows(batch, leader)[:, None]
-        rich, poor = (own[:, None] + np.minimum(most, m / mine) for m in (money, np.maximum(money - pulls * price, 0)))
+        rich, poor = (own[:, None] + np.minimum(most, m / leader_price) for m in (money, np.maximum(money - pulls * price, 0)))
         explained = np.maximum(BASELINE_RISK - values[lines, leader], 0.0)[:, None]
         half = HALF if self.half is None else self.half
         cost = explained * (growth(own[:, None], rich, half) - growth(own[:, None], poor, half))
