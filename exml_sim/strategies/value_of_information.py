@@ -120,7 +120,8 @@ class ValueOfInformationCommit(BaseStrategy):
         price = batch.prices.costs.astype(np.float64)
         leader_price = price[leader][:, None]
         most = self._affordable_rows(batch, leader)[:, None]
-        rich, poor = (own[:, None] + np.minimum(most, m / leader_price) for m in (money, np.maximum(money - pulls * price, 0)))
+        amounts = money, np.maximum(money - pulls * price, 0)
+        rich, poor = (own[:, None] + np.minimum(most, amount / leader_price) for amount in amounts)
         explained = np.maximum(BASELINE_RISK - values[lines, leader], 0.0)[:, None]
         half = HALF if self.half is None else self.half
         cost = explained * (growth(own[:, None], rich, half) - growth(own[:, None], poor, half))
