@@ -21,7 +21,7 @@ from exml_sim.strategies.median_elimination import Halving
 
 def _check_variances(value: Sequence[float], name: str) -> tuple[float, ...]:
     numbers = check_numbers(value, name)
-    if min(numbers) <= 0.0:
+    if min(numbers, default=1.0) <= 0.0:
         raise ValueError(f"{name} must be positive and finite, got {numbers}")
     return numbers
 
