@@ -53,9 +53,9 @@ def test_the_error_is_that_of_the_module() -> None:
 
 def test_the_limit_is_students_with_the_level_shared_among_candidates_and_analyses() -> None:
     mine, theirs = losses(50, 0.3), losses(50, 0.5)
-    said = report_selection("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, analyses=2)
+    report = report_selection("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, analyses=2)
     value, error = error_of(mine, theirs)
-    assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 49) * error)
+    assert report.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 49) * error)
     low, high = interval_of(mine)
     half = student.ppf(0.975, 49) * math.sqrt(2.5 * mine.var(ddof=1) / 50)
     assert (low, high) == pytest.approx((mine.mean() - half, mine.mean() + half))
@@ -64,8 +64,8 @@ def test_the_limit_is_students_with_the_level_shared_among_candidates_and_analys
 def test_rows_that_were_never_met_leave_room() -> None:
     """The chosen one is sharp and wrong in 3 % of all rows; 40 rows have none of them with probability 0.3."""
     mine, theirs = np.zeros(40), np.full(40, 0.05)
-    said = report_selection("sharp", [Pair("modest", mine, theirs)])
-    assert said.comparisons[0].at_least <= 0.05 - 0.03 * LARGEST_LOSS
+    report = report_selection("sharp", [Pair("modest", mine, theirs)])
+    assert report.comparisons[0].at_least <= 0.05 - 0.03 * LARGEST_LOSS
     plain = student.ppf(0.975, 39) * math.sqrt(1.56 * (theirs - mine).var(ddof=1) / 40)
     assert 0.05 - plain > 0.05 - 0.03 * LARGEST_LOSS
 
@@ -98,10 +98,10 @@ def test_bets_are_left_out_only_where_they_could_prove_nothing() -> None:
 
 def test_few_rows_say_nothing() -> None:
     n = FEWEST_ROWS - 1
-    said = report_selection("a", [Pair("b", np.zeros(n), np.ones(n))])
-    assert not said.comparisons[0].excluded
-    assert said.to_dict()["comparisons"][0]["at_least"] is None
-    assert said.comparisons[0].proven_at_least is None
+    report = report_selection("a", [Pair("b", np.zeros(n), np.ones(n))])
+    assert not report.comparisons[0].excluded
+    assert report.to_dict()["comparisons"][0]["at_least"] is None
+    assert report.comparisons[0].proven_at_least is None
     assert evidence_of([None, Pair("b", np.zeros(n), np.ones(n))], 3.0, 0.0).against[0, 1] == -math.inf
 
 
@@ -139,9 +139,9 @@ def test_the_proven_limit_is_where_the_wealth_meets_the_bar() -> None:
     assert 0.0 < limit < 0.5
     assert log_row_wealth(apart, limit) >= 3.0 > log_row_wealth(apart, limit + 1e-6)
     assert proven_limit(np.zeros(100), 3.0) is None
-    said = report_selection("a", [Pair("b", losses(100, 0.2), losses(100, 0.7), apart)])
-    assert said.proven_worse == ("b",)
-    assert "bets on 100 rows" in said.proof
+    report = report_selection("a", [Pair("b", losses(100, 0.2), losses(100, 0.7), apart)])
+    assert report.proven_worse == ("b",)
+    assert "bets on 100 rows" in report.proof
 
 
 def test_later_rows_are_predicted_by_earlier_ones_only() -> None:
@@ -156,11 +156,11 @@ def test_a_rival_may_be_significantly_better_and_rows_may_end() -> None:
     many = report_selection("a", [Pair("c", np.full(200, 1.5) + losses(200, 0.1), losses(200, 0.1))])
     assert many.comparisons[0].is_significantly_better
     mine = losses(60, 0.3)
-    said = report_selection("a", [Pair("b", mine, mine + 0.05)])
-    assert not said.comparisons[0].is_significantly_better
-    assert said.more_rows > 10
-    assert "more than the 10" in replace(said, rows_left=10).sentence()
-    assert replace(said, rows_left=100_000).sentence() == said.sentence()
+    report = report_selection("a", [Pair("b", mine, mine + 0.05)])
+    assert not report.comparisons[0].is_significantly_better
+    assert report.more_rows > 10
+    assert "more than the 10" in replace(report, rows_left=10).sentence()
+    assert replace(report, rows_left=100_000).sentence() == report.sentence()
     same = report_selection("a", [Pair("b", mine, mine - 1e-17)])
     assert "do not differ" in same.sentence()
 

@@ -160,7 +160,7 @@ def test_equal_means_of_bounded_arms_are_equal_scores():
     session = pool.open(seeds)
     for pulls in (1, 6, 3):
         session.pull(np.full((50, 2), pulls), False, lambda granted, due: None)
-    found = session.score(np.ones((50, 2), bool), False, 0).value
+    result = session.score(np.ones((50, 2), bool), False, 0).value
     for substream, arm in enumerate(pool.arms):
         edges = np.cumsum([Fraction(p) for p in arm.probabilities[:-1]])
         for trial in range(50):
@@ -168,7 +168,7 @@ def test_equal_means_of_bounded_arms_are_equal_scores():
                 Fraction(str(arm.values[sum(Fraction(int(w), 2**64) >= edge for edge in edges)]))
                 for w in words(seeds, 10, trial=trial, substream=substream + 1)
             ]
-            assert found[trial, substream] == float(sum(drawn) / 10)
+            assert result[trial, substream] == float(sum(drawn) / 10)
 
 
 def test_values_on_no_coarse_grid_are_added_as_they_are():
@@ -228,23 +228,23 @@ MEANS = [0.5, 0.42, 0.55, 0.42, 0.6, 0.5, 0.7, 0.65]
 def test_uniform_allocation_fails_as_often_as_it_must():
     pool = LossPool.bernoulli(MEANS)
     trials = 40_000
-    found = pool.explore_many(UniformAllocation(), 320, trials, seed=1)
+    result = pool.explore_many(UniformAllocation(), 320, trials, seed=1)
     expected = uniform_selection_probabilities(MEANS, 40)
     for arm in range(8):
-        assert agrees((found.selected[:, 0] == arm).sum(), trials, expected[arm])
+        assert agrees((result.selected[:, 0] == arm).sum(), trials, expected[arm])
     assert pool.best_arms() == (1, 3)
-    assert agrees(found.failures(pool.best_arms()).sum(), trials, 1 - expected[1] - expected[3])
+    assert agrees(result.failures(pool.best_arms()).sum(), trials, 1 - expected[1] - expected[3])
     # The same test notices ties that go to the highest index.
     wrong = uniform_selection_probabilities(MEANS[::-1], 40, "lowest")[::-1]
-    assert not agrees((found.selected[:, 0] == 1).sum(), trials, wrong[1])
+    assert not agrees((result.selected[:, 0] == 1).sum(), trials, wrong[1])
 
 
 def test_quality_per_cost_prefers_the_cheap_good_arm():
     pool = LossPool.bernoulli([0.2, 0.3], [4, 1])
     assert pool.best_arms() == (0,)
     assert pool.best_arms("risk_per_cost") == (1,)
-    found = pool.explore_many(UniformAllocation(objective="risk_per_cost"), 2000, 50)
-    assert np.all(found.selected == 1)
+    result = pool.explore_many(UniformAllocation(objective="risk_per_cost"), 2000, 50)
+    assert np.all(result.selected == 1)
     with pytest.raises(ValueError, match="unknown objective 'cost': allowed are 'risk', 'risk_per_cost'"):
         pool.best_arms("cost")
 
@@ -298,10 +298,10 @@ def test_fixed_confidence_in_both_directions(name, direction):
         ParametricPool([BetaArm(mean) for mean in means], direction=direction),
     ]
     for pool in pools:
-        found = pool.explore_many(by_name(name), 4_000, 40)
-        assert found.confident.all()
+        result = pool.explore_many(by_name(name), 4_000, 40)
+        assert result.confident.all()
         # Each selection is wrong with probability 0.05 at most; 17 of 40 have probability below 1e-10.
-        assert (found.selected[:, 0] != (2 if direction == "maximise" else 0)).sum() < 17
+        assert (result.selected[:, 0] != (2 if direction == "maximise" else 0)).sum() < 17
     with pytest.raises(ValueError, match="needs bounded or Gaussian arms, got ExponentialArm"):
         ParametricPool([ExponentialArm(1.0), ExponentialArm(2.0)]).explore(name, 100)
 

@@ -18,7 +18,7 @@ from tests.statistical.wrong_bounds import PLANTED, accumulated, pairwise, reuse
 from theory import tighter
 from theory.verdicts import judge, judge_exact
 
-BY_ERROR = {one.error: one for one in PLANTED}
+BY_ERROR = {planted.error: planted for planted in PLANTED}
 TENTH = Fraction(1, 10)
 #: False-alarm probability of one verdict.
 ALARM = 1e-7
@@ -36,26 +36,26 @@ def test_a_wrong_bound_is_refuted_exactly(error):
 
 def test_the_right_bounds_speak_where_the_wrong_ones_are_refuted():
     """They say something in all but three cases: two below the launch budget, and one with K = 64 at few rows."""
-    silent = [one.error for one in PLANTED if not one.right(one.instance.point, one.instance.budget) < 1]
+    silent = [bad.error for bad in PLANTED if not bad.right(bad.instance.point, bad.instance.budget) < 1]
     assert sorted(silent) == ["K - 1 dropped", "kappa without the square root", "optimism dropped"]
 
 
 def test_every_right_bound_passes_on_every_instance_of_its_strategy():
-    for one in PLANTED:
+    for planted in PLANTED:
         for other in PLANTED:
-            if one.instance.strategy == other.instance.strategy:
-                bound = one.right(other.instance.point, other.instance.budget)
-                assert judge_exact(other.instance.most, bound).outcome != "refuted", (one.error, other.error)
+            if planted.instance.strategy == other.instance.strategy:
+                bound = planted.right(other.instance.point, other.instance.budget)
+                assert judge_exact(other.instance.most, bound).outcome != "refuted", (planted.error, other.error)
 
 
 def test_the_bounds_that_are_written_out_are_those_of_the_package():
-    for one in PLANTED:
-        point, budget = one.instance.point, one.instance.budget
-        if point.K == 2 and one.right(point, budget) < 1:
+    for planted in PLANTED:
+        point, budget = planted.instance.point, planted.instance.budget
+        if point.K == 2 and planted.right(point, budget) < 1:
             ours = float(tighter.lemma_4(budget // 2, point.gap, point.theta, point.kappa_lambda))
             assert 0.5 * pairwise(point, budget) <= ours <= pairwise(point, budget) * (1 + 1e-12)
             assert uniform(point, budget) == pytest.approx(ours)
-        if one.right is reuse:
+        if planted.right is reuse:
             assert reuse(point, budget) <= accumulated(point, budget) * (1 + 1e-12)
             assert accumulated(point, budget) <= 2 * reuse(point, budget)
 
@@ -67,8 +67,8 @@ def test_the_bounds_that_are_written_out_are_those_of_the_package():
 @pytest.mark.parametrize("n", [1, 2, 17, 60])
 def test_the_opposed_pair_against_enumeration(n, third):
     world = instances.opposed_world(TENTH, third)
-    found = world.exact_failure(UNIFORM, 2 * n)
-    assert found == pytest.approx(instances.passed(n, 0.1, float(third)), rel=1e-9)
+    failure = world.exact_failure(UNIFORM, 2 * n)
+    assert failure == pytest.approx(instances.passed(n, 0.1, float(third)), rel=1e-9)
     assert world.point.gap == pytest.approx(2 * RADIUS * 0.1)
 
 
@@ -76,8 +76,8 @@ def test_the_opposed_pair_against_enumeration(n, third):
 def test_copies_of_the_rival_against_enumeration(strategy, options):
     where = instances.duplicates(4, 6, 0.1, strategy)
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
-    found = world.exact_failure(options, where.budget)
-    assert where.least * (1 - 1e-9) <= found <= where.most * (1 + 1e-9)
+    failure = world.exact_failure(options, where.budget)
+    assert where.least * (1 - 1e-9) <= failure <= where.most * (1 + 1e-9)
     assert world.point.gaps == pytest.approx(where.point.gaps)
 
 
@@ -105,16 +105,16 @@ def tried(world: World, strategy, planted, budget, trials):
 )
 def test_a_wrong_bound_is_refuted_by_trials(error):
     world = instances.opposed_world(TENTH, TENTH)
-    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000)
-    assert found == ["consistent", "refuted"]
+    outcomes = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000)
+    assert outcomes == ["consistent", "refuted"]
 
 
 def test_dropping_the_number_of_arms_is_refuted_by_trials():
     where = BY_ERROR["K - 1 dropped"].instance
     world = instances.crowd_world(64, 1 / 3)
     assert world.point.gaps == pytest.approx(where.point.gaps)
-    found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000)
-    assert found == ["vacuous", "refuted"]
+    outcomes = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000)
+    assert outcomes == ["vacuous", "refuted"]
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
@@ -138,21 +138,21 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
 def test_the_printed_sum_of_rows_is_refuted_by_trials():
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
     error = "sum of n_t as printed, in every round"
-    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000)
-    assert found == ["consistent", "refuted"]
+    outcomes = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000)
+    assert outcomes == ["consistent", "refuted"]
 
 
 def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials():
     """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
     world, budget = instances.opposed_world(TENTH, TENTH), 2 * 1600
     study = world.study(UNIFORM, budget, "importance_sampling", trials=3000)
-    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * ALARM)
-    assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
+    (summary,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * ALARM)
+    assert summary.lower < instances.passed(1600, 0.1, 0.1) < summary.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
         right, wrong = BY_ERROR[error].right(world.point, budget), BY_ERROR[error].wrong(world.point, budget)
-        assert wrong < found.lower < found.upper < right
+        assert wrong < summary.lower < summary.upper < right
         # A count that fits the rate decides nothing about the wrong bound.
-        assert judge(round(3000 * found.failure_rate), 3000, wrong).outcome == "undecided"
+        assert judge(round(3000 * summary.failure_rate), 3000, wrong).outcome == "undecided"
 
 
 # --- statements whose wrong form is not another number -------------------------------------------------------------

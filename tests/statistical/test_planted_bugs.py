@@ -16,15 +16,15 @@ ALARM = 1e-7
 
 @pytest.mark.parametrize("error", BUGS)
 def test_a_bug_is_refuted(error):
-    found = seen(error)
-    counts = (found.right, found.wrong)
-    assert [agrees(count, found.trials, found.probability, ALARM) for count in counts] == [True, False]
+    result = seen(error)
+    counts = (result.right, result.wrong)
+    assert [agrees(count, result.trials, result.probability, ALARM) for count in counts] == [True, False]
 
 
 def test_a_repeated_seed_does_not_show_in_the_rate():
     """Why pairs are counted: the number of single failures of the buggy one is as it should be."""
-    found = seen("seeds repeated between trials")
-    assert found.wrong / found.trials == pytest.approx(found.probability**0.5, rel=0.1)
+    result = seen("seeds repeated between trials")
+    assert result.wrong / result.trials == pytest.approx(result.probability**0.5, rel=0.1)
 
 
 def test_the_ledger_of_ignored_costs_is_overdrawn():
