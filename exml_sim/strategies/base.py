@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -104,7 +104,7 @@ class BaseStrategy:
     number_option: ClassVar[str | None] = None
     #: Whether only rounding leaves money over; False for strategies that may stop earlier.
     spends_all: ClassVar[bool] = True
-    #: Checks of the options that a class adds; an option that is None is not checked.
+    #: Checks of the options that a class adds; None is not checked where it is the default.
     checks: ClassVar[Checks] = {
         "alignment": check_name(*ALIGNMENTS),
         "objective": check_name(*OBJECTIVES),
@@ -116,9 +116,11 @@ class BaseStrategy:
     ties: str = "random"
 
     def __post_init__(self) -> None:
+        defaults = {entry.name: entry.default for entry in fields(self)}
         for kind in reversed(type(self).__mro__):
             for name, check in vars(kind).get("checks", {}).items():
-                if (value := getattr(self, name)) is not None:
+                value = getattr(self, name)
+                if value is not None or defaults[name] is not None:
                     object.__setattr__(self, name, check(value, name))
 
     @property

@@ -224,7 +224,7 @@ def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
 )
 def test_bad_options_are_named(name, options):
     # Where the pool does not fit the option is named in words.
-    words = {"prior_risks": "prior.risks", "k": "k |the top", "variances": "variance"}
+    words = {"prior_risks": "prior.risks", "k": r"\bk\b|the top", "variances": "variance"}
     option = next(reversed(options), "variances")
     with pytest.raises(ValueError, match=words.get(option, option)):
         POOL.explore(by_name(name, **options), 200)
