@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.held_out_tables import SOURCES, measure_coverage
 from benchmarks.textbook import kl_lucb, top_two_thompson
-from exml_sim.bandit._evidence import Pairs, half_widths, log_wealth, paired_log_wealth
+from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import half_widths
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Pair, proven_limit, report_selection

@@ -8,6 +8,7 @@ arms are drawn by purchase (`exml_sim.bandit.parametric`).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -33,14 +34,43 @@ class Pulls(NamedTuple):
     number: IntArray
 
 
+class Interval(NamedTuple):
+    """Numbers that an arm may have: finite, and inside of both ends, or also at them."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_open: bool = False
+
+    def holds(self, number: object) -> bool:
+        """Check a number."""
+        if not isinstance(number, int | float | np.number | Fraction) or not math.isfinite(number):
+            return False
+        return bool(self.low < number < self.high if self.is_open else self.low <= number <= self.high)
+
+    def __str__(self) -> str:
+        return f"({self.low:g}, {self.high:g})" if self.is_open else f"[{self.low:g}, {self.high:g}]"
+
+
+REAL, FRACTION, NOT_NEGATIVE = Interval(), Interval(0.0, 1.0), Interval(0.0)
+POSITIVE = Interval(0.0, is_open=True)
+
+
 class BaseArm:
     """An arm with a cost and a mean, whose pulls are added up in whole steps of a grid."""
 
     __slots__ = ()
     #: Steps per unit.
     grid: ClassVar[int] = 1
+    #: What the numbers of the arm may be.
+    intervals: ClassVar[Mapping[str, Interval]] = {}
     mean: float
     cost: Money
+
+    def __post_init__(self) -> None:
+        for name, interval in self.intervals.items():
+            if not interval.holds(number := getattr(self, name)):
+                raise ValueError(f"{name} of {type(self).__name__} must be a number in {interval}, got {number!r}")
+        exact_cost(self.cost)
 
     @property
     def exact_mean(self) -> Fraction:
@@ -67,13 +97,10 @@ class BaseArm:
 class BernoulliArm(BaseArm):
     """An arm whose pull is 1 with probability `mean`, else 0."""
 
+    intervals: ClassVar[Mapping[str, Interval]] = {"mean": FRACTION}
+
     mean: float
     cost: Money = 1
-
-    def __post_init__(self) -> None:
-        if not _is_within(self.mean, 0.0, 1.0):
-            raise ValueError(f"the mean of a Bernoulli arm must be in [0, 1], got {self.mean!r}")
-        exact_cost(self.cost)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -90,16 +117,11 @@ class BernoulliArm(BaseArm):
 class GaussianArm(BaseArm):
     """An arm whose pull is normal with the given mean and standard deviation."""
 
+    intervals: ClassVar[Mapping[str, Interval]] = {"mean": REAL, "sd": NOT_NEGATIVE}
+
     mean: float
     sd: float = 1.0
     cost: Money = 1
-
-    def __post_init__(self) -> None:
-        if not (_is_within(self.mean, -math.inf, math.inf) and _is_within(self.sd, 0.0, math.inf)):
-            raise ValueError(
-                f"a Gaussian arm needs a finite mean and a finite sd >= 0, got {self.mean!r} and {self.sd!r}"
-            )
-        exact_cost(self.cost)
 
     def add(self, pulls: Pulls, out: FloatArray) -> None:
         """Add the values of the pulls to `out`."""
@@ -168,18 +190,12 @@ class BoundedArm(BaseArm):
 class CorrelatedArm(BaseArm):
     """A Gaussian arm: pull j is mean + sd (sqrt(rho) z_j + sqrt(1 - rho) w_j), z_j common to all such arms."""
 
+    intervals: ClassVar[Mapping[str, Interval]] = {"mean": REAL, "sd": NOT_NEGATIVE, "correlation": FRACTION}
+
     mean: float
     sd: float
     correlation: float
     cost: Money = 1
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.mean) and 0.0 <= self.sd < math.inf and 0.0 <= self.correlation <= 1.0):
-            raise ValueError(
-                "a correlated arm needs a finite mean, sd >= 0 and a correlation in [0, 1], "
-                f"got {self.mean!r}, {self.sd!r} and {self.correlation!r}"
-            )
-        exact_cost(self.cost)
 
     def add(self, pulls: Pulls, out: FloatArray) -> None:
         """Add the values of the pulls to `out`."""
@@ -241,17 +257,14 @@ class QuantileArm(BaseArm):
 class BetaArm(QuantileArm):
     """An arm whose pull has the Beta distribution with the given mean and a + b = `concentration`."""
 
+    intervals: ClassVar[Mapping[str, Interval]] = {
+        "mean": Interval(0.0, 1.0, is_open=True),
+        "concentration": POSITIVE,
+    }
+
     mean: float
     concentration: float = 2.0
     cost: Money = 1
-
-    def __post_init__(self) -> None:
-        if not (_is_within(self.mean, 0.0, 1.0) and 0.0 < self.mean < 1.0 and _is_positive(self.concentration)):
-            raise ValueError(
-                "a Beta arm needs a mean between 0 and 1, both excluded, and a positive concentration, "
-                f"got {self.mean!r} and {self.concentration!r}"
-            )
-        exact_cost(self.cost)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -268,13 +281,10 @@ class BetaArm(QuantileArm):
 class ExponentialArm(QuantileArm):
     """An arm whose pull has the exponential distribution with the given mean."""
 
+    intervals: ClassVar[Mapping[str, Interval]] = {"mean": POSITIVE}
+
     mean: float
     cost: Money = 1
-
-    def __post_init__(self) -> None:
-        if not _is_positive(self.mean):
-            raise ValueError(f"the mean of an exponential arm must be positive and finite, got {self.mean!r}")
-        exact_cost(self.cost)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -290,19 +300,16 @@ class ExponentialArm(QuantileArm):
 class StudentArm(QuantileArm):
     """An arm whose pull is the mean plus `spread` times a Student variable with `df` > 2 degrees of freedom."""
 
+    intervals: ClassVar[Mapping[str, Interval]] = {
+        "mean": REAL,
+        "spread": POSITIVE,
+        "df": Interval(2.0, is_open=True),
+    }
+
     mean: float
     spread: float = 1.0
     df: float = 5.0
     cost: Money = 1
-
-    def __post_init__(self) -> None:
-        is_finite = _is_within(self.mean, -math.inf, math.inf)
-        if not (is_finite and _is_positive(self.spread) and _is_positive(self.df) and self.df > 2.0):
-            raise ValueError(
-                "a Student arm needs a finite mean, a positive spread and df > 2, "
-                f"got {self.mean!r}, {self.spread!r} and {self.df!r}"
-            )
-        exact_cost(self.cost)
 
     def quantiles(self, uniform: FloatArray) -> FloatArray:
         """Invert Student's distribution."""
@@ -352,17 +359,6 @@ class RandomMeanArm(BaseArm):
             _add_gaussian(pulls, means, float(self.sd), out)
 
 
-def _is_within(number: object, low: float, high: float) -> bool:
-    """Check for a finite number in [low, high]."""
-    is_number = isinstance(number, int | float | np.number | Fraction)
-    return is_number and math.isfinite(number) and low <= float(number) <= high  # type: ignore[arg-type]
-
-
-def _is_positive(number: object) -> bool:
-    """Check for a finite positive number."""
-    return _is_within(number, 0.0, math.inf) and number != 0
-
-
 def _check_numbers(values: object, what: str) -> tuple[float, ...]:
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -398,18 +394,11 @@ def _compare_bits(
     words: Block, level: np.uint64, below: np.uint64, undecided: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
     """Compare 64 numbers with the level on four bit positions, the highest four of `level`; no branches."""
-    bit = np.uint64(1)
-    # All bits of a mask are that bit of the level.
-    first, second = np.uint64(0) - (level >> np.uint64(63)), np.uint64(0) - ((level >> np.uint64(62)) & bit)
-    third, fourth = np.uint64(0) - ((level >> np.uint64(61)) & bit), np.uint64(0) - ((level >> np.uint64(60)) & bit)
-    below |= undecided & ~words[0] & first
-    undecided &= ~(words[0] ^ first)
-    below |= undecided & ~words[1] & second
-    undecided &= ~(words[1] ^ second)
-    below |= undecided & ~words[2] & third
-    undecided &= ~(words[2] ^ third)
-    below |= undecided & ~words[3] & fourth
-    undecided &= ~(words[3] ^ fourth)
+    for position in range(4):
+        # All bits of the mask are that bit of the level.
+        mask = np.uint64(0) - ((level >> np.uint64(63 - position)) & np.uint64(1))
+        below |= undecided & ~words[position] & mask
+        undecided &= ~(words[position] ^ mask)
     return below, undecided
 
 

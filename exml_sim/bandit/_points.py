@@ -81,14 +81,14 @@ class Points:
         gamma = 1.0 if self.bandwidth is None else self.bandwidth
         return np.ascontiguousarray(kernels.gram(self.X[rows], self.kernel, gamma), dtype=np.float64)
 
-    def squared_norms(self, weights: FloatArray) -> FloatArray:
-        """Compute |sum_i w_i Phi_i|^2 for every line of weights, shape (lines, m), in blocks of rows."""
+    def squared_norms(self, weights: FloatArray, chunk: int = CHUNK) -> FloatArray:
+        """Compute |sum_i w_i Phi_i|^2 for every line of weights, shape (lines, m), in blocks of `chunk` rows."""
         if self.kernel == "linear":
             sums = weights @ self.X
             return np.asarray(np.einsum("kj,kj->k", sums, sums), dtype=np.float64)
         total = np.zeros(len(weights))
-        for start in range(0, len(self.X), CHUNK):
-            stop = min(start + CHUNK, len(self.X))
+        for start in range(0, len(self.X), chunk):
+            stop = min(start + chunk, len(self.X))
             # Pairs with earlier rows were counted twice there.
             values = self.between(self.X[start:stop], self.X[start:])
             seen = weights[:, start:].copy()

@@ -75,8 +75,8 @@ class _ArmPool(Pool):
     def __init__(
         self, arms: Sequence[BaseArm], names: Sequence[str] | None = None, *, direction: str = "maximise"
     ) -> None:
-        self._arms = tuple(arms)
-        if not self._arms:
+        self.arms = tuple(arms)
+        if not self.arms:
             raise ValueError("a pool needs at least one arm, got none (K = 0)")
         self._names = tuple(names) if names is not None else tuple(f"arm {i}" for i in range(len(arms)))
         if len(self._names) != len(arms) or len(set(self._names)) != len(arms):
@@ -93,7 +93,7 @@ class _ArmPool(Pool):
     @property
     def costs(self) -> tuple[Fraction, ...]:
         """Exact costs."""
-        return tuple(exact(arm.cost, "cost") for arm in self._arms)
+        return tuple(exact(arm.cost, "cost") for arm in self.arms)
 
     @property
     def direction(self) -> str:
@@ -107,7 +107,7 @@ class _ArmPool(Pool):
 
     def open(self, seeds: Seeds) -> ParametricState:
         """Start N trials."""
-        return ParametricState(self._arms, seeds, self._sign, self.baseline)
+        return ParametricState(self.arms, seeds, self._sign, self.baseline)
 
     @property
     def block(self) -> int:
@@ -153,7 +153,6 @@ class ParametricPool(_ArmPool):
             if not isinstance(arm, BaseArm) or isinstance(arm, RandomMeanArm):
                 raise ValueError(f"an arm must be a BernoulliArm, GaussianArm or BoundedArm, got {arm!r}")
         super().__init__(arms, names, direction=direction)
-        self.arms = self._arms
 
     @classmethod
     def bernoulli(
@@ -197,11 +196,7 @@ class ParametricPool(_ArmPool):
 class RandomInstancePool(_ArmPool):
     """Arms with new means in every trial (the Bayesian setting); `outcomes` judges trial by trial."""
 
-    def __init__(
-        self, arms: Sequence[RandomMeanArm], names: Sequence[str] | None = None, *, direction: str = "maximise"
-    ) -> None:
-        super().__init__(arms, names, direction=direction)
-        self.arms = tuple(arms)
+    arms: tuple[RandomMeanArm, ...]
 
     @property
     def means(self) -> FloatArray:

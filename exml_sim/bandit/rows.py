@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_choice, check_count
 from exml_sim.bandit import _points as points
-from exml_sim.bandit._evidence import AffineJackknife, Evidence, InterimAnalyses
+from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._jackknife import AffineJackknife, InterimAnalyses
 from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit._sampling import HeldRows, RangeSampler, RowOptions, RowSampler
 from exml_sim.bandit.pool import Pool

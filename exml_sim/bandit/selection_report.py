@@ -3,12 +3,12 @@
 Approximate limits for bought rows come from the jackknife with Student's quantile (or, for a fixed-confidence strategy,
 from the asymptotic confidence sequence); proven ones from bets on pairs of rows that were drawn at random.
 
-For held-out losses the approximate limit is Student's for the mean of the paired differences d_i = theirs_i - mine_i.
+For held-out losses the approximate limit is Student's for the mean of the paired differences d_i = rival_i - chosen_i.
 Held-out losses share the rows that their models were fitted to, so their means vary more than their rows say; few rows
 may leave two models alike by chance; and a kind of row that the chosen one gets wrong may not have been met. So the
 error is
 
-    e^2 = (2.5 var d + 0.04 (var mine + var theirs) + L^2 / n) / n
+    e^2 = (2.5 var d + 0.04 (var chosen + var rival) + L^2 / n) / n
 
 with the largest loss L = 2: the last part is one more row, wholly against the chosen one. Below 40 rows even that is
 too little, and no limit is given. `benchmarks/confidence.py` measures how often the limit holds. The proven limit is
@@ -28,17 +28,8 @@ import numpy as np
 from scipy.special import bdtrc, stdtrit
 
 from exml_sim._internal.arrays import CountArray, FloatArray, IntArray
-from exml_sim.bandit._evidence import (
-    AffineJackknife,
-    Differences,
-    Evidence,
-    Pairs,
-    half_widths,
-    jackknife_groups,
-    log_mixture,
-    log_wealth,
-    paired_log_wealth,
-)
+from exml_sim.bandit._evidence import Evidence, Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import AffineJackknife, Differences, half_widths, jackknife_groups, log_mixture
 
 #: Orders in which a fixed number of rows is paired, and their seed: chosen before any value is seen.
 PAIRINGS = 64
@@ -381,44 +372,44 @@ class Pair:
     ----------
     name
         The other one.
-    mine, theirs
+    chosen, rival
         Held-out losses of the chosen and of the other one, row by row.
     later
-        Differences theirs - mine on rows that models had not seen that were fitted to earlier rows; None where a bet
+        Differences rival - chosen on rows that models had not seen that were fitted to earlier rows; None where a bet
         is not worth its fits (`is_worth_betting`).
     """
 
     name: str
-    mine: FloatArray
-    theirs: FloatArray
+    chosen: FloatArray
+    rival: FloatArray
     later: FloatArray | None = None
 
     @property
     def rows(self) -> int:
         """Rows that both have."""
-        return len(self.mine)
+        return len(self.chosen)
 
 
-def error_of(mine: FloatArray, theirs: FloatArray) -> tuple[float, float]:
-    """Estimate the mean difference theirs - mine and its standard error e; infinite for fewer than two rows."""
-    n = len(mine)
+def error_of(chosen: FloatArray, rival: FloatArray) -> tuple[float, float]:
+    """Estimate the mean difference rival - chosen and its standard error e; infinite for fewer than two rows."""
+    n = len(chosen)
     if n < 2:
         return 0.0, math.inf
-    apart = theirs - mine
-    spread = INFLATED * apart.var(ddof=1) + SHARED * (mine.var(ddof=1) + theirs.var(ddof=1)) + LARGEST_LOSS**2 / n
+    apart = rival - chosen
+    spread = INFLATED * apart.var(ddof=1) + SHARED * (chosen.var(ddof=1) + rival.var(ddof=1)) + LARGEST_LOSS**2 / n
     return float(apart.mean()), float(np.sqrt(spread / n))
 
 
-def is_worth_betting(mine: FloatArray, theirs: FloatArray) -> bool:
+def is_worth_betting(chosen: FloatArray, rival: FloatArray) -> bool:
     """Decide whether bets on later rows could prove that the other one is worse.
 
     The level of a proof is shared among all others, those without a bet included, so leaving some out, for whatever
     reason, makes no proof weaker.
     """
-    n = len(mine)
+    n = len(chosen)
     if n < ROWS_FOR_BETS:
         return False
-    apart = theirs - mine
+    apart = rival - chosen
     return bool(apart.mean() >= WORTH_A_BET * apart.std(ddof=1) / math.sqrt(n))
 
 
@@ -463,7 +454,7 @@ def report_selection(
 
 def _compare_losses(pair: Pair, candidates: int, level: float, bar: float, anytime: bool) -> Comparison:
     """Compare by paired losses; without a limit where rows are too few for one."""
-    value, error = error_of(pair.mine, pair.theirs)
+    value, error = error_of(pair.chosen, pair.rival)
     # K columns, because the level is shared among all K candidates.
     shape = (1, candidates)
     differences = Differences(np.full(shape, value), np.full(shape, error), np.full(shape, pair.rows, dtype=np.int64))
@@ -534,7 +525,7 @@ def evidence_of(pairs: Sequence[Pair | None], threshold: float, epsilon: float) 
     for place, pair in enumerate(pairs):
         if pair is None:
             continue
-        value, error = error_of(pair.mine, pair.theirs)
+        value, error = error_of(pair.chosen, pair.rival)
         lower[0, place] = value - error * math.sqrt(2.0 * threshold + 2.0) if math.isfinite(error) else -math.inf
         z = np.array((value + epsilon) / max(error, 1e-150))
         has_enough = pair.rows >= FEWEST_ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -241,14 +241,10 @@ class Explorations:
     @classmethod
     def join(cls, parts: list[Explorations], seeds: Seeds) -> Explorations:
         """Put the blocks of one run together."""
-        confident = [part.confident for part in parts if part.confident is not None]
-        uncertain = [part.uncertain for part in parts if part.uncertain is not None]
-        return cls(
-            np.concatenate([part.selected for part in parts]),
-            np.concatenate([part.pulls for part in parts]),
-            np.concatenate([part.spent_units for part in parts]),
-            parts[0].unit,
-            seeds,
-            np.concatenate(confident) if confident else None,
-            np.concatenate(uncertain) if uncertain else None,
-        )
+
+        def stack(name: str) -> Any:
+            values = [getattr(part, name) for part in parts]
+            return None if values[0] is None else np.concatenate(values)
+
+        selected, pulls, spent = (stack(name) for name in ("selected", "pulls", "spent_units"))
+        return cls(selected, pulls, spent, parts[0].unit, seeds, stack("confident"), stack("uncertain"))

@@ -143,6 +143,11 @@ class RoundRecord:
     certified: BoolArray
 
 
+def mark_nothing(scores: Scores) -> BoolArray:
+    """Mark no arm as unclear: the caller needs no certified order."""
+    return np.zeros((1, scores.value.shape[1]), dtype=np.bool_)
+
+
 class TrialBatch:
     """N trials of one pool with one budget.
 
@@ -284,8 +289,12 @@ class TrialBatch:
         if self._record:
             self._round_pulls += pulled
 
-    def score(self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False) -> tuple[Scores, BoolArray]:
+    def score(
+        self, unclear: Callable[[Scores], BoolArray] = mark_nothing, *, fresh: bool = False
+    ) -> tuple[Scores, BoolArray]:
         """Score the active arms; refine what `unclear` marks until it marks nothing or no accuracy is left.
+
+        By default the first accuracy is enough.
 
         Returns
         -------
@@ -296,7 +305,7 @@ class TrialBatch:
         if self.arms.has_exact_scores:
             scores = self._score_arms(self.active, fresh, 0)
             # Nothing can be refined; what is open is only recorded.
-            return scores, unclear(scores) if self._record else np.zeros((1, self.n_arms), dtype=np.bool_)
+            return scores, unclear(scores) if self._record else mark_nothing(scores)
         scores = self._start_scores(fresh)
         doubtful = unclear(scores)
         for level in range(1, self.arms.levels):
@@ -347,11 +356,15 @@ class TrialBatch:
         if self._record or not self.arms.has_exact_scores:
             self.keep_best(count_fewest(self.active) - 1)
             return
-        scores, _ = self.score(lambda _: np.zeros((1, self.n_arms), dtype=np.bool_))
+        scores, _ = self.score()
         worst = self.ties.pick_highest(np.where(self.active, scores.value, -np.inf))
         survivors = self.active.copy()
         survivors[np.arange(self.ledger.trials), worst] = False
-        self.close_round(scores, survivors, np.ones(self.ledger.trials, dtype=np.bool_))
+        self.close_round(scores, survivors)
+
+    def last_arm(self) -> IntArray:
+        """Return the first active arm of every trial, the only one at the end of an elimination, shape (trials, 1)."""
+        return np.asarray(self.active.argmax(axis=1)[:, None], dtype=np.int64)
 
     def lowest(self, scores: Scores, tied: BoolArray | None = None) -> IntArray:
         """Return the arm with the lowest score of every trial, ties broken by the strategy's option, shape (trials,).
@@ -379,9 +392,10 @@ class TrialBatch:
             )
         return self.arms.evidence(leader, asked, threshold, epsilon, limits)
 
-    def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
-        """Continue with the survivors, and record the round."""
+    def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray | bool = True) -> None:
+        """Continue with the survivors, and record the round with the trials whose certificates prove its decision."""
         if self._record:
+            certified = np.broadcast_to(np.asarray(certified), self.ledger.trials)
             self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
             self._round_pulls = np.zeros_like(self.pulls)
         self.active = survivors

@@ -1,4 +1,4 @@
-"""Strategies decide how often each arm is pulled and which one is selected; one file per strategy."""
+"""Strategies decide how often each arm is pulled and which one is selected; a file holds one or a family."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass

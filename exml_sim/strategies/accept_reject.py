@@ -14,7 +14,7 @@ from exml_sim._internal.validation import check_count
 from exml_sim.bandit._ranking import Scores, any_arm, ranking
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import BaseStrategy
+from exml_sim.strategies.base import BaseStrategy, Checks
 from exml_sim.strategies.successive_rejects import phase_money
 
 
@@ -33,17 +33,13 @@ class SuccessiveAcceptsRejects(BaseStrategy):
     """
 
     number_option: ClassVar[str | None] = "k"
+    checks: ClassVar[Checks] = {"k": check_count}
 
     k: int
 
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        object.__setattr__(self, "k", check_count(self.k, "k"))
-
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the money of the first phase."""
-        if self.k > prices.size:
-            raise ValueError(f"cannot select the top {self.k} of {prices.size} arms")
+        self.check_selects(prices)
         return budget if prices.size == 1 else max(phase_money(budget, prices)[0], Fraction(0))
 
     def explore(self, batch: TrialBatch) -> IntArray:

@@ -1,4 +1,4 @@
-"""Provide the options that all strategies of this package share.
+"""Provide the options that all strategies of this package share, and the loops that several of them run.
 
 CONTRIBUTING.md explains the six concepts of a strategy. `exml_sim.bandit.trial_batch` has the protocol and all methods
 of a batch, and `exml_sim/strategies/uniform.py` is the shortest example. A strategy that decides by itself which arms
@@ -8,30 +8,71 @@ one or two arms per trial.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.validation import check_choice, check_count
-from exml_sim.bandit._ranking import TIES, Scores
+from exml_sim.bandit._ranking import TIES
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
 from exml_sim.plugins import STRATEGIES
 
+#: Checks the value of an option, given with its name; returns the value that the strategy keeps.
+Check = Callable[[Any, str], Any]
+Checks = Mapping[str, Check]
 
-def check_share(share: Money) -> None:
+
+def check_share(value: Money, name: str) -> Money:
     """Check a fraction of the budget."""
-    if not 0 < exact(share, "first_round_share") <= 1:
-        raise ValueError(f"first_round_share must be in (0, 1], got {share}")
+    if not 0 < exact(value, name) <= 1:
+        raise ValueError(f"{name} must be in (0, 1], got {value}")
+    return value
 
 
-def mark_nothing(scores: Scores) -> BoolArray:
-    """Mark nothing as unclear: the strategy needs no certified order."""
-    return np.zeros((1, 1), dtype=np.bool_)
+def check_probability(value: object, name: str) -> float:
+    """Check for a probability strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1, both excluded, got {value!r}")
+    return float(value)
+
+
+def check_slack(value: object, name: str) -> float:
+    """Check for a finite difference of risks that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) < math.inf:
+        raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}")
+    return float(value)
+
+
+def check_numbers(value: Sequence[float], name: str) -> tuple[float, ...]:
+    """Check for finite numbers, one per arm."""
+    numbers = tuple(float(number) for number in value)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got {numbers}")
+    return numbers
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Check for True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def check_name(*allowed: str) -> Check:
+    """Make the check for one of the allowed names."""
+    return partial(_check_name, allowed)
+
+
+def _check_name(allowed: Sequence[str], value: str, name: str) -> str:
+    return check_choice(value, name, allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +104,39 @@ class BaseStrategy:
     number_option: ClassVar[str | None] = None
     #: Whether only rounding leaves money over; False for strategies that may stop earlier.
     spends_all: ClassVar[bool] = True
+    #: Checks of the options that a class adds; None is not checked where it is the default.
+    checks: ClassVar[Checks] = {
+        "alignment": check_name(*ALIGNMENTS),
+        "objective": check_name(*OBJECTIVES),
+        "ties": check_name(*TIES),
+    }
 
     alignment: str = "sample"
     objective: str = "risk"
     ties: str = "random"
 
     def __post_init__(self) -> None:
-        check_choice(self.alignment, "alignment", ALIGNMENTS)
-        check_choice(self.objective, "objective", OBJECTIVES)
-        check_choice(self.ties, "ties", TIES)
+        defaults = {entry.name: entry.default for entry in fields(self)}
+        for kind in reversed(type(self).__mro__):
+            for name, check in vars(kind).get("checks", {}).items():
+                value = getattr(self, name)
+                if value is not None or defaults[name] is not None:
+                    object.__setattr__(self, name, check(value, name))
 
     @property
     def selects(self) -> int:
         """Number of arms that the strategy selects."""
         return 1 if self.number_option is None else int(getattr(self, self.number_option))
+
+    def check_selects(self, prices: Prices) -> None:
+        """Refuse a pool with fewer arms than are selected."""
+        if self.selects > prices.size:
+            raise ValueError(f"cannot select the top {self.selects} of {prices.size} arms")
+
+    def cost_of_one_each(self, prices: Prices) -> Fraction:
+        """Compute the money that buys at least one pull of every arm, shared as the strategy shares it."""
+        costs = prices.exact_costs
+        return prices.size * max(costs) if self.alignment == "budget" else sum(costs, Fraction(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +148,7 @@ class PullByPull(BaseStrategy, ABC):
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the cost of one pull of every arm."""
-        costs = prices.exact_costs
-        return min(budget, prices.size * max(costs) if self.alignment == "budget" else sum(costs, Fraction(0)))
+        return min(budget, self.cost_of_one_each(prices))
 
     @abstractmethod
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
@@ -99,16 +158,16 @@ class PullByPull(BaseStrategy, ABC):
         """Pull one arm after the other, then select."""
         batch.buy_pulls(np.ones_like(batch.pulls))
         open_trials = np.full(batch.ledger.trials, batch.n_arms > 1)
-        step, costs, nothing = 0, batch.prices.costs, np.zeros(open_trials.size, dtype=np.bool_)
+        step, costs = 0, batch.prices.costs
         while open_trials.any():
-            scores, _ = batch.score(mark_nothing)
+            scores, _ = batch.score()
             before = batch.active
             arm = self.choose(batch, scores.value, step)
             survivors, batch.active = batch.active, before
             if survivors is not before and not open_trials.all():
                 # A trial that has ended keeps its arms.
                 survivors = np.where(open_trials[:, None], survivors, before)
-            batch.close_round(scores, survivors, nothing)
+            batch.close_round(scores, survivors, False)
             price = costs[arm]
             open_trials &= batch.ledger.left_units >= price
             if open_trials.any():
@@ -130,18 +189,27 @@ class Batched(BaseStrategy, ABC):
         Number of rounds after the first. The money that floors leave over is carried to the next one.
     """
 
+    checks: ClassVar[Checks] = {"first_round_share": check_share, "rounds": check_count}
+
     first_round_share: Money = Fraction(1, 4)
     rounds: int = 48
-
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        check_share(self.first_round_share)
-        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the fraction of the budget that all arms share."""
         return budget * exact(self.first_round_share, "first_round_share")
 
     @abstractmethod
+    def choose(self, batch: TrialBatch) -> IntArray:
+        """Score, close the round, and choose the arms of the next one, shape (trials, number of arms)."""
+
+    def select(self, batch: TrialBatch) -> IntArray:
+        """Select after the last round: the arm with the best score, shape (trials, 1)."""
+        return batch.keep_best(1)
+
     def explore(self, batch: TrialBatch) -> IntArray:
         """Pull all arms, then the chosen ones, and select."""
+        batch.buy(self.first_round_cost(batch.budget, batch.prices))
+        for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
+            arms = self.choose(batch)
+            batch.buy_among(batch.ledger.left_units // left, arms)
+        return self.select(batch)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
-from exml_sim._internal.validation import check_choice
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.base import PullByPull
+from exml_sim.strategies.base import Checks, PullByPull, check_name
 from exml_sim.strategies.successive_rejects import log_bar
-
-CRITERIA = ("average", "closest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +30,9 @@ class ContinuousRejects(PullByPull):
         "closest" (CR-C): the distance to the next worst arm. "average" (CR-A): to the mean of the other active arms.
     """
 
-    criterion: str = "average"
+    checks: ClassVar[Checks] = {"criterion": check_name("average", "closest")}
 
-    def __post_init__(self) -> None:
-        PullByPull.__post_init__(self)
-        check_choice(self.criterion, "criterion", CRITERIA)
+    criterion: str = "average"
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Reject where the criterion holds, then choose the active arm with the fewest pulls."""

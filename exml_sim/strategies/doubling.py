@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.trial_batch import TrialBatch, smallest_budget
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
-from exml_sim.strategies.sequential_halving import SequentialHalving
+from exml_sim.strategies.median_elimination import SequentialHalving
 from exml_sim.strategies.successive_rejects import SuccessiveRejects
 
 
@@ -52,7 +50,7 @@ class _Doubling(BaseStrategy):
         for money in self._budgets(batch.budget, batch.prices):
             batch.active = everyone
             self._inner().eliminate(batch, money)
-        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)
+        return batch.last_arm()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

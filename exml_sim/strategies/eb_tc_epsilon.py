@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.base import PullByPull
-from exml_sim.strategies.fixed_confidence import check_epsilon
+from exml_sim.strategies.base import Checks, PullByPull, check_slack
 from exml_sim.strategies.top_two import measure_distances
 
 
@@ -29,11 +29,9 @@ class EbTcEpsilon(PullByPull):
         Slack of the transportation cost, in units of the means.
     """
 
-    epsilon: float = 0.1
+    checks: ClassVar[Checks] = {"epsilon": check_slack}
 
-    def __post_init__(self) -> None:
-        PullByPull.__post_init__(self)
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+    epsilon: float = 0.1
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Choose leader or challenger."""

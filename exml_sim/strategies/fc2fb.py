@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -10,17 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim._internal.validation import check_choice
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import BaseStrategy
-from exml_sim.strategies.fixed_confidence import FixedConfidence, check_confidence
-from exml_sim.strategies.kl_lucb import KlLucb
-from exml_sim.strategies.successive_elimination import SuccessiveElimination
-from exml_sim.strategies.top_two_stopping import TopTwoStopping
-from exml_sim.strategies.ugap import UGapEc
+from exml_sim.strategies.base import BaseStrategy, Checks, check_name, check_probability
+from exml_sim.strategies.fixed_confidence import FixedConfidence, KlLucb, SuccessiveElimination, TopTwoStopping, UGapEc
 
-SAMPLING: dict[str, type[FixedConfidence]] = {
+SAMPLING: Mapping[str, type[FixedConfidence]] = {
     "top_two_stopping": TopTwoStopping,
     "kl_lucb": KlLucb,
     "ugap_ec": UGapEc,
@@ -54,14 +50,10 @@ class Fc2fb(BaseStrategy):
     """
 
     spends_all: ClassVar[bool] = False
+    checks: ClassVar[Checks] = {"sampling": check_name(*SAMPLING), "error_rate": check_probability}
 
     sampling: str = "top_two_stopping"
     error_rate: float = math.exp(-1.0)
-
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        check_choice(self.sampling, "sampling", SAMPLING)
-        object.__setattr__(self, "error_rate", check_confidence(self.error_rate, "error_rate"))
 
     def _inner(self) -> FixedConfidence:
         return SAMPLING[self.sampling](alignment=self.alignment, ties=self.ties)

@@ -1,4 +1,9 @@
-"""Provide what all fixed-confidence strategies share: buy, analyse the evidence, stop the confident trials."""
+"""Fixed-confidence strategies: all buy, analyse the evidence and stop the confident trials; they differ in the arms.
+
+KL-LUCB: Kalyanakrishnan et al., ICML 2012; Kaufmann and Kalyanakrishnan, COLT 2013. UGapEc: Gabillon, Ghavamzadeh and
+Lazaric, NIPS 2012. Top two with a stopping rule: after EB-TCI, Jourdan et al., NeurIPS 2022. Successive elimination:
+Even-Dar, Mannor and Mansour, JMLR 2006. The square-root rule: Kanarios, Zhang and Ying, RLJ 2024, arXiv 2402.16710.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +22,13 @@ from exml_sim.bandit._evidence import Evidence
 from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import BaseStrategy
+from exml_sim.strategies.base import BaseStrategy, Checks, check_name, check_probability, check_slack
 
 
-def check_confidence(value: object, name: str = "confidence") -> float:
-    """Check for a probability strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name} must be between 0 and 1, both excluded, got {value!r}")
-    return float(value)
-
-
-def check_epsilon(value: object) -> float:
-    """Check for a finite difference of risks that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) < math.inf:
-        raise ValueError(f"epsilon must be a finite number that is not negative, got {value!r}")
-    return float(value)
+def _check_growth(value: object, name: str) -> object:
+    if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,32 +54,25 @@ class FixedConfidence(BaseStrategy, ABC):
     #: Whether the strategy chooses by the arms' confidence limits.
     by_limits: ClassVar[bool] = False
     spends_all: ClassVar[bool] = False
+    checks: ClassVar[Checks] = {
+        "confidence": check_probability,
+        "epsilon": check_slack,
+        "first_pulls": check_count,
+        "growth": _check_growth,
+        "objective": check_name("risk"),
+    }
 
     confidence: float = 0.95
     epsilon: float = 0.0
     first_pulls: int = 8
     growth: float = 0.1
 
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        object.__setattr__(self, "confidence", check_confidence(self.confidence))
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "first_pulls", check_count(self.first_pulls, "first_pulls"))
-        if not isinstance(self.growth, int | float) or not 0.0 <= self.growth <= 1.0:
-            raise ValueError(f"growth must be in [0, 1], got {self.growth!r}")
-        if self.objective != "risk":
-            raise ValueError(
-                f"a fixed-confidence strategy compares risks: objective must be 'risk', got {self.objective!r}"
-            )
-
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the cost of the first pulls of every arm, at most the budget."""
         return min(budget, self.first_pulls * sum(prices.exact_costs, Fraction(0)))
 
     @abstractmethod
-    def choose(
-        self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: FloatArray
-    ) -> BoolArray:
+    def choose(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
         """Choose the arms that are pulled next, shape (trials, K)."""
 
     def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
@@ -121,7 +111,7 @@ class FixedConfidence(BaseStrategy, ABC):
             batch.close_round(scores, stay, ~tied)
             if not open_trials.any():
                 break
-            among = self.choose(batch, scores, leader, evidence, bar) & open_trials[:, None]
+            among = self.choose(batch, leader, evidence, bar) & open_trials[:, None]
             open_trials &= self._buy_round(batch, among)
         return selected[:, None], confident
 
@@ -153,11 +143,97 @@ def _is_decided(active: BoolArray, leader: IntArray, against: FloatArray, bar: F
     return np.asarray(left.min(axis=1) >= bar, dtype=np.bool_)
 
 
-def pair(n_arms: int, first: IntArray, second: IntArray) -> BoolArray:
-    """Mark two arms per trial."""
-    return mark_arms(np.column_stack([first, second]), n_arms)
-
-
-def undecided(values: FloatArray, evidence: Evidence, bar: FloatArray) -> FloatArray:
+def _undecided(values: FloatArray, evidence: Evidence, bar: FloatArray) -> FloatArray:
     """Replace values by +inf at the leader and at the arms that it has enough evidence against."""
     return np.where(evidence.against < bar, values, np.inf)
+
+
+def choose_fewer_pulls(pulls: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Choose, of two arms, the one with fewer pulls, shape (trials, 1)."""
+    lines = np.arange(first.size)
+    return np.where(pulls[lines, second] < pulls[lines, first], second, first)[:, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KlLucb(FixedConfidence):
+    """Pull the leader and, of the undecided arms, the one with the lowest lower confidence limit.
+
+    The limits come from the divergence of the arms' family: for values in [0, 1] those x with n kl(mean, x) below the
+    threshold. The stopping rule is that of `FixedConfidence`, the product of two e-values, which needs about half of
+    the pulls that two disjoint confidence intervals need.
+    """
+
+    by_limits: ClassVar[bool] = True
+
+    def choose(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
+        """Choose leader and challenger."""
+        challenger = batch.pick_lowest(_undecided(evidence.lower, evidence, bar))
+        return mark_arms(np.column_stack([leader, challenger]), batch.n_arms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UGapEc(FixedConfidence):
+    """Pull the more uncertain of the leader and its strongest rival.
+
+    The rival is the undecided arm with the lowest lower limit of its risk. Of the two the one with the wider interval
+    is pulled: intervals shrink with the root of the pulls, so it is the one with fewer of them.
+    """
+
+    by_limits: ClassVar[bool] = True
+
+    def choose(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
+        """Choose one arm."""
+        rival = batch.pick_lowest(_undecided(evidence.lower, evidence, bar))
+        return mark_arms(choose_fewer_pulls(batch.pulls, leader, rival), batch.n_arms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopTwoStopping(FixedConfidence):
+    """Pull the leader and the arm against which the evidence is weakest.
+
+    The challenger minimises log E_v + log n_v: the generalised likelihood ratio that v is better than the leader (as in
+    Track-and-Stop, Garivier and Kaufmann, COLT 2016), plus a charge for its pulls, so that an arm with few pulls is not
+    neglected. Both get half of a round.
+    """
+
+    def choose(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
+        """Choose leader and challenger."""
+        weakest = batch.pick_lowest(_undecided(evidence.against + np.log(batch.pulls), evidence, bar))
+        return mark_arms(np.column_stack([leader, weakest]), batch.n_arms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuccessiveElimination(FixedConfidence):
+    """Pull all active arms; drop an arm when there is enough evidence that the leader is better.
+
+    With epsilon > 0 arms are dropped at epsilon 0 only, and the trial ends at the given epsilon. So no chain of arms,
+    each a little worse than the next, adds up to more than epsilon.
+    """
+
+    def choose(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
+        """Choose all active arms."""
+        return batch.active
+
+    def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
+        """Keep the leader and the arms that it has not enough evidence against."""
+        if self.epsilon > 0.0:
+            open_trials = np.ones(leader.shape, dtype=np.bool_)
+            evidence = batch.evidence(leader, open_trials, 0.0, 0.0, False)
+        return batch.active & (evidence.against < bar) | mark_arms(leader[:, None], batch.n_arms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SquareRootCost(SuccessiveElimination):
+    """Pull the active arm with the smallest sqrt(cost) times pulls; drop arms when there is enough evidence.
+
+    This is the sampling rule of the paper's Chernoff overlap, for costs that are known. So active arms get pulls in
+    proportion to 1 / sqrt(cost), which is optimal for two Gaussian arms of equal variance. Sampling rule and
+    elimination agree with a public summary of the paper; its text was not compared. The evidence is that of
+    `FixedConfidence`, products of e-values, in place of the paper's likelihood ratio against log(B t^alpha / delta).
+    With `growth = 0` every round is one pull, as in the paper.
+    """
+
+    def choose(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: FloatArray) -> BoolArray:
+        """Choose one active arm."""
+        weighted = np.sqrt(batch.prices.costs) * batch.pulls
+        return mark_arms(batch.pick_lowest(np.where(batch.active, weighted, np.inf))[:, None], batch.n_arms)

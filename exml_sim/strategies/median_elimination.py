@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
+from typing import ClassVar
 
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit._ranking import count_fewest
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import BaseStrategy
+from exml_sim.strategies.base import BaseStrategy, Checks, check_flag
 
 
 def halving_rounds(n_arms: int) -> int:
@@ -20,7 +20,33 @@ def halving_rounds(n_arms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MedianElimination(BaseStrategy):
+class Halving(BaseStrategy, ABC):
+    """In each of T = ceil(log2 K) rounds spend B / T on the active arms and keep the better ceil(|A| / 2)."""
+
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
+        """Return B / T."""
+        return budget / max(1, halving_rounds(prices.size))
+
+    @abstractmethod
+    def halve(self, batch: TrialBatch, money: Fraction, width: int) -> None:
+        """Spend the money of a round, and keep the best arms, `width` of them."""
+
+    def explore(self, batch: TrialBatch) -> IntArray:
+        """Halve until one arm is left."""
+        self.eliminate(batch, batch.budget)
+        return batch.last_arm()
+
+    def eliminate(self, batch: TrialBatch, money: Fraction) -> None:
+        """Halve the active arms with an amount of money until one is left."""
+        width = count_fewest(batch.active)
+        rounds = halving_rounds(width)
+        for _ in range(rounds):
+            width = (width + 1) // 2
+            self.halve(batch, money / rounds, width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MedianElimination(Halving):
     """In each of T = ceil(log2 K) rounds spend B / T on the active arms and keep the better ceil(|A| / 2).
 
     With unit costs round t buys n_t = floor(B / (T |A_t|)) rows per arm. With K = 1 there is no round
@@ -39,16 +65,9 @@ class MedianElimination(BaseStrategy):
     0
     """
 
+    checks: ClassVar[Checks] = {"accumulate": check_flag}
+
     accumulate: bool = True
-
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        if not isinstance(self.accumulate, bool | np.bool_):
-            raise ValueError(f"accumulate must be True or False, got {self.accumulate!r}")
-
-    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """Return B / T."""
-        return budget / max(1, halving_rounds(prices.size))
 
     def reach(self, budget: Fraction, prices: Prices) -> int:
         """Count the rows that the rounds before the last one read at most, whichever arms are kept.
@@ -63,16 +82,17 @@ class MedianElimination(BaseStrategy):
             width = (width + 1) // 2
         return rows
 
-    def explore(self, batch: TrialBatch) -> IntArray:
-        """Halve until one arm is left."""
-        self.eliminate(batch, batch.budget)
-        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)
+    def halve(self, batch: TrialBatch, money: Fraction, width: int) -> None:
+        """Buy, and keep the best scores of all pulls or of the round's."""
+        batch.buy(money, fresh=not self.accumulate)
+        batch.keep_best(width, fresh=not self.accumulate)
 
-    def eliminate(self, batch: TrialBatch, money: Fraction) -> None:
-        """Halve the active arms with an amount of money until one is left."""
-        width = count_fewest(batch.active)
-        rounds = halving_rounds(width)
-        for _ in range(rounds):
-            batch.buy(money / rounds, fresh=not self.accumulate)
-            width = (width + 1) // 2
-            batch.keep_best(width, fresh=not self.accumulate)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialHalving(MedianElimination):
+    """Median elimination with every round scored on its own pulls, floor(B / (T |A|)) of every arm at unit costs.
+
+    This was not compared with the text of the paper.
+    """
+
+    accumulate: bool = False

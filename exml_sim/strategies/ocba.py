@@ -9,7 +9,7 @@ import numpy as np
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.base import Batched, mark_nothing
+from exml_sim.strategies.base import Batched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +20,13 @@ class Ocba(Batched):
     Every round goes to the arm that is furthest behind its share. Options are those of `Batched`.
     """
 
-    def explore(self, batch: TrialBatch) -> IntArray:
-        """Pull all arms, then follow the shares, and select."""
-        batch.buy(self.first_round_cost(batch.budget, batch.prices))
-        for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
-            scores, _ = batch.score(mark_nothing)
-            ahead = np.empty_like(scores.value)
-            _compare_shares(scores.value, batch.pulls, batch.lowest(scores), ahead)
-            batch.close_round(scores, batch.active, np.ones(len(ahead), dtype=np.bool_))
-            batch.buy_among(batch.ledger.left_units // left, batch.pick_lowest(ahead)[:, None])
-        return batch.keep_best(1)
+    def choose(self, batch: TrialBatch) -> IntArray:
+        """Choose the arm that is furthest behind its share."""
+        scores, _ = batch.score()
+        ahead = np.empty_like(scores.value)
+        _compare_shares(scores.value, batch.pulls, batch.lowest(scores), ahead)
+        batch.close_round(scores, batch.active)
+        return batch.pick_lowest(ahead)[:, None]
 
 
 @kernel

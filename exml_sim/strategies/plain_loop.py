@@ -13,7 +13,6 @@ from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.ledger import Overspend
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices, show
-from exml_sim.strategies.base import mark_nothing
 
 #: The round of the generators that loops get; pulls read rounds 0 and 2, random means 1.
 _ROUND = 3
@@ -82,7 +81,7 @@ class PlainLoop:
             pulls[trial, arm] = times
             batch.buy_pulls(pulls, fresh=True)
             batch.active = pulls > 0
-            scores, _ = batch.score(mark_nothing, fresh=True)
+            scores, _ = batch.score(fresh=True)
             batch.active = everyone
             return float(batch.arms.sign * scores.value[trial, arm])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -10,16 +11,15 @@ from typing import ClassVar
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim._internal.validation import check_choice, check_count
+from exml_sim._internal.validation import check_count
 from exml_sim.bandit._ranking import mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch, pays_first_round
 from exml_sim.money import Prices
-from exml_sim.strategies.base import BaseStrategy
-from exml_sim.strategies.median_elimination import MedianElimination
-from exml_sim.strategies.sequential_halving import SequentialHalving
+from exml_sim.strategies.base import BaseStrategy, Checks, check_name
+from exml_sim.strategies.median_elimination import MedianElimination, SequentialHalving
 from exml_sim.strategies.uniform import UniformAllocation
 
-SAMPLING: dict[str, type[MedianElimination] | type[UniformAllocation]] = {
+SAMPLING: Mapping[str, type[MedianElimination] | type[UniformAllocation]] = {
     "sequential_halving": SequentialHalving,
     "median_elimination": MedianElimination,
     "uniform_allocation": UniformAllocation,
@@ -44,15 +44,10 @@ class RandomSubset(BaseStrategy):
     """
 
     skips_arms: ClassVar[bool] = True
+    checks: ClassVar[Checks] = {"sampling": check_name(*SAMPLING), "arms": check_count}
 
     sampling: str = "sequential_halving"
     arms: int | None = None
-
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        check_choice(self.sampling, "sampling", SAMPLING)
-        if self.arms is not None:
-            object.__setattr__(self, "arms", check_count(self.arms, "arms"))
 
     def _inner(self) -> MedianElimination | UniformAllocation:
         return SAMPLING[self.sampling](alignment=self.alignment, objective=self.objective, ties=self.ties)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 
-import numpy as np
-
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
@@ -57,7 +55,7 @@ class SuccessiveRejects(BaseStrategy):
     def explore(self, batch: TrialBatch) -> IntArray:
         """Reject until one arm is left."""
         self.eliminate(batch, batch.budget)
-        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)
+        return batch.last_arm()
 
     def eliminate(self, batch: TrialBatch, money: Fraction) -> None:
         """Reject with an amount of money until one arm is active."""

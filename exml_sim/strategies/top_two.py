@@ -30,17 +30,12 @@ class TopTwo(Batched):
 
     rounds: int = 24
 
-    def explore(self, batch: TrialBatch) -> IntArray:
-        """Pull all arms, then leader and challenger, and select."""
-        batch.buy(self.first_round_cost(batch.budget, batch.prices))
-        everyone = batch.active
-        for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
-            scores, doubtful = batch.score(lambda s: _unclear(s, batch.pulls))
-            tied = any_arm(doubtful)
-            pair = _find_pair(scores, batch.pulls, tied, batch.ties)[0]
-            batch.close_round(scores, everyone, ~tied)
-            batch.buy_among(batch.ledger.left_units // left, pair)
-        return batch.keep_best(1)
+    def choose(self, batch: TrialBatch) -> IntArray:
+        """Choose leader and challenger."""
+        scores, doubtful = batch.score(lambda s: _unclear(s, batch.pulls))
+        tied = any_arm(doubtful)
+        batch.close_round(scores, batch.active, ~tied)
+        return _find_pair(scores, batch.pulls, tied, batch.ties)[0]
 
 
 def _find_pair(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.validation import check_positive
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.base import PullByPull
+from exml_sim.strategies.base import Checks, PullByPull
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +25,9 @@ class UcbE(PullByPull):
         H1 of the pool, `pool.hardness[0]`, which the paper's a needs.
     """
 
-    hardness: float
+    checks: ClassVar[Checks] = {"hardness": check_positive}
 
-    def __post_init__(self) -> None:
-        PullByPull.__post_init__(self)
-        object.__setattr__(self, "hardness", check_positive(self.hardness, "hardness"))
+    hardness: float
 
     def choose(self, batch: TrialBatch, values: FloatArray, step: int) -> IntArray:
         """Choose the arm with the best index."""

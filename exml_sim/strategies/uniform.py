@@ -10,7 +10,7 @@ from exml_sim._internal.arrays import IntArray
 from exml_sim._internal.validation import check_count
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import BaseStrategy
+from exml_sim.strategies.base import BaseStrategy, Checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +30,13 @@ class UniformAllocation(BaseStrategy):
     """
 
     number_option: ClassVar[str | None] = "top"
+    checks: ClassVar[Checks] = {"top": check_count}
 
     top: int = 1
 
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        object.__setattr__(self, "top", check_count(self.top, "top"))
-
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the whole budget."""
-        if self.top > prices.size:
-            raise ValueError(f"cannot select the top {self.top} of {prices.size} arms")
+        self.check_selects(prices)
         return budget
 
     def explore(self, batch: TrialBatch) -> IntArray:

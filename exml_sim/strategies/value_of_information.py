@@ -17,15 +17,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count, check_positive
+from exml_sim.bandit._ranking import mark_arms
 from exml_sim.bandit.trial_batch import BASELINE_RISK, TrialBatch
 from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import BaseStrategy, check_share, mark_nothing
+from exml_sim.strategies.base import BaseStrategy, Checks, check_share
 
 #: Rows that explain half of what can be explained; chosen, not tuned.
 HALF = 24.0
@@ -70,46 +72,39 @@ class ValueOfInformationCommit(BaseStrategy):
         Rows that explain half of what can be explained; by default 24, and in purchases 20 per known class.
     """
 
+    checks: ClassVar[Checks] = {
+        "first_round_share": check_share,
+        "rounds": check_count,
+        "deviation": check_positive,
+        "half": check_positive,
+    }
+
     first_round_share: Money = Fraction(1, 5)
     rounds: int = 4
     deviation: float = 0.5
     half: float | None = None
 
-    def __post_init__(self) -> None:
-        BaseStrategy.__post_init__(self)
-        check_share(self.first_round_share)
-        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
-        object.__setattr__(self, "deviation", check_positive(self.deviation, "deviation"))
-        if self.half is not None:
-            object.__setattr__(self, "half", check_positive(self.half, "half"))
-
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Return the share of the budget that all arms get, at least one pull of each; all of it for a single arm."""
         if prices.size == 1:
             return budget
-        return max(budget * exact(self.first_round_share, "first_round_share"), min(budget, self._one_each(prices)))
-
-    def _one_each(self, prices: Prices) -> Fraction:
-        if self.alignment == "budget":
-            return prices.size * max(prices.exact_costs)
-        return sum(prices.exact_costs, Fraction(0))
+        share = budget * exact(self.first_round_share, "first_round_share")
+        return max(share, min(budget, self.cost_of_one_each(prices)))
 
     def explore(self, batch: TrialBatch) -> IntArray:
         """Pull all arms, drop challengers, commit to the leader."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for _ in range(self.rounds):
-            scores, _ = batch.score(mark_nothing)
+            scores, _ = batch.score()
             stay = self._worth_it(scores.value, batch)
-            batch.close_round(scores, stay, np.zeros(len(stay), dtype=np.bool_))
+            batch.close_round(scores, stay, False)
             competing = stay.sum(axis=1) > 1
             if not competing.any():
                 break
             batch.buy(np.where(competing, self._round_units(batch), 0))
         batch.ties.finish()
         leader = batch.keep_best(1)
-        alone = np.zeros_like(batch.active)
-        alone[np.arange(len(leader)), leader[:, 0]] = True
-        batch.buy(batch.ledger.left_units.copy(), among=alone)
+        batch.buy(batch.ledger.left_units.copy(), among=mark_arms(leader, batch.n_arms))
         return leader
 
     def _worth_it(self, values: FloatArray, batch: TrialBatch) -> BoolArray:
@@ -123,9 +118,10 @@ class ValueOfInformationCommit(BaseStrategy):
         gain = expected_gain(difference, deviation, pulls, pulls)
         money = batch.ledger.left_units.astype(np.float64)[:, None]
         price = batch.prices.costs.astype(np.float64)
-        mine = price[leader][:, None]
+        leader_price = price[leader][:, None]
         most = self._affordable_rows(batch, leader)[:, None]
-        rich, poor = (own[:, None] + np.minimum(most, m / mine) for m in (money, np.maximum(money - pulls * price, 0)))
+        amounts = money, np.maximum(money - pulls * price, 0)
+        rich, poor = (own[:, None] + np.minimum(most, amount / leader_price) for amount in amounts)
         explained = np.maximum(BASELINE_RISK - values[lines, leader], 0.0)[:, None]
         half = HALF if self.half is None else self.half
         cost = explained * (growth(own[:, None], rich, half) - growth(own[:, None], poor, half))

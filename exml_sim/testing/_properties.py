@@ -119,9 +119,10 @@ def agrees(times: int, number: int, p: float, alpha: float) -> bool:
     return 2.0 * min(tails) > alpha
 
 
-def ends(times: int, number: int, alpha: float) -> tuple[float, float]:
-    """Limits of a probability that a count allows."""
-    return clopper_pearson(times, number, 1.0 - alpha)
+def are_apart(counts: Sequence[int], alpha: float) -> bool:
+    """Check whether no single probability explains counts of `MANY` trials each."""
+    least, most = (clopper_pearson(times, MANY, 1.0 - alpha) for times in (min(counts), max(counts)))
+    return least[1] < most[0]
 
 
 #: Values of two opposed features and of others at three atoms, as in `theory.claims._near_tight`.
@@ -140,9 +141,7 @@ def affine(copies: Sequence[int], arms: int = 3) -> FeaturePool:
 
 def aligned(rule: Any) -> Iterator[Strategy]:
     """Yield the rule with both alignments, if it has that option."""
-    if hasattr(rule, "with_alignment"):
-        yield from (rule.with_alignment(alignment) for alignment in ALIGNMENTS)
-    elif is_dataclass(rule) and any(entry.name == "alignment" for entry in fields(rule)):
+    if is_dataclass(rule) and any(entry.name == "alignment" for entry in fields(rule)):
         change: Any = replace
         yield from (change(rule, alignment=alignment) for alignment in ALIGNMENTS)
     else:
@@ -308,8 +307,7 @@ def relabelling(bench: PoolBench) -> Iterator[str]:
         selected = selected_by(bench, _untied(order), budget, range(MANY))
         counts.append(int((np.array(order)[selected] == 0).sum()))
     bench.counted += 1
-    low, high = ends(min(counts), MANY, bench.alpha / 10), ends(max(counts), MANY, bench.alpha / 10)
-    if low[1] < high[0]:
+    if are_apart(counts, bench.alpha / 10):
         times = f"{min(counts)} to {max(counts)} times of {MANY}"
         yield f"selects the best arm {times}, by where it stands (seed {bench.seed})"
 
@@ -406,14 +404,12 @@ def _against_loop(bench: PoolBench, loop: Loop) -> Iterator[str]:
         budget = int(bench.budget(pool, 20))
         ours = np.bincount(selected_by(bench, pool, Fraction(budget), range(MANY)), minlength=len(means))
         rng = np.random.default_rng([bench.seed, len(means)])
-        theirs = np.bincount([loop(means, budget, rng) for _ in range(MANY)], minlength=len(means))
+        looped = np.bincount([loop(means, budget, rng) for _ in range(MANY)], minlength=len(means))
         bench.counted += 1
-        alpha = bench.alpha / (8 * len(means))
-        for arm, (ours_times, loop_times) in enumerate(zip(ours.tolist(), theirs.tolist(), strict=True)):
-            low, high = ends(min(ours_times, loop_times), MANY, alpha), ends(max(ours_times, loop_times), MANY, alpha)
-            if low[1] < high[0]:
+        for arm, counts in enumerate(zip(ours.tolist(), looped.tolist(), strict=True)):
+            if are_apart(counts, bench.alpha / (8 * len(means))):
                 yield (
-                    f"selects arm {arm} of means {means} {ours_times} times of {MANY} at budget {budget}, "
-                    f"the loop {loop_times} times (seed {bench.seed})"
+                    f"selects arm {arm} of means {means} {counts[0]} times of {MANY} at budget {budget}, "
+                    f"the loop {counts[1]} times (seed {bench.seed})"
                 )
                 return

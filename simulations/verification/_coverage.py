@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim.bandit._evidence import Pairs, half_widths, log_wealth
+from exml_sim.bandit._evidence import Pairs, log_wealth
+from exml_sim.bandit._jackknife import half_widths
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import LARGEST_LOSS

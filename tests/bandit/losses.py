@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exml_sim.bandit.parametric import BoundedArm, ParametricPool
+from exml_sim.bandit.parametric import ParametricPool
 
 
 class LossPool(ParametricPool):
@@ -16,8 +16,3 @@ class LossPool(ParametricPool):
     @classmethod
     def bernoulli(cls, means: Any, costs: Any = None, *, direction: str = "minimise") -> LossPool:
         return super().bernoulli(means, costs, direction=direction)  # type: ignore[return-value]
-
-
-def coins(means):
-    """Arms with the values 0 and 1 of which every single pull is a fixed number, for loops that buy in other steps."""
-    return LossPool([BoundedArm((0.0, 1.0), (1.0 - mean, mean)) for mean in means])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit import _points as points
-from exml_sim.bandit._sampling import RangeSampler, RowOptions, RowSampler
+from exml_sim.bandit._sampling import RangeSampler
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
 from exml_sim.engine import run, study
 from exml_sim.population import Population
@@ -64,14 +64,13 @@ def test_the_same_scores_as_from_the_matrix(monkeypatch, kernel, score):
     assert np.array_equal(again.pulls, trials.pulls)
 
 
-def test_norms_in_blocks_are_norms(monkeypatch):
+def test_norms_in_blocks_are_norms():
     """Blocks that do not divide the rows, against one product with the matrix."""
     rows = points.Points(population(90).augmented(1), "gaussian", 0.7)
     weights = np.random.default_rng(1).normal(size=(3, 90))
     gram = rows.gram(np.arange(90))
     for size in (1, 32, 89, 90, 500):
-        monkeypatch.setattr(points, "CHUNK", size)
-        assert rows.squared_norms(weights) == pytest.approx(np.diag(weights @ gram @ weights.T), rel=1e-12)
+        assert rows.squared_norms(weights, size) == pytest.approx(np.diag(weights @ gram @ weights.T), rel=1e-12)
 
 
 def test_a_rank_that_does_not_tell_the_best_arm_is_refused(monkeypatch):
@@ -113,30 +112,6 @@ def test_studies(monkeypatch):
     pool = FeaturePool(population(), theta=0.3, ball=0.3)
     with pytest.raises(ValueError, match="and at most 40 rows"):
         pool.open(pool.explore_many("uniform_allocation", 30, 1).seeds).evidence(*([None] * 5))
-
-
-@pytest.mark.parametrize("rows", ["same", "independent"])
-def test_ranges_hold_the_rows_that_counts_hold(rows):
-    """Three rounds with unequal pulls, one of them fresh: the same rows as from counts, and never an array over all."""
-    seeds, options = Seeds.of(7, range(4)), RowOptions(rows=rows)
-    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, RangeSampler))
-    pulls = np.random.default_rng(0).integers(0, 30, size=(3, 4, 3))
-    for number, fresh in enumerate((False, True, False)):
-        for sampler in (dense, sparse):
-            sampler.draw(pulls[number], fresh)
-        assert np.array_equal(sparse.counts, dense.counts)
-        for trial in range(4):
-            assert np.array_equal(sparse.trial_counts(trial), dense.trial_counts(trial))
-            first, second = sparse.order(trial), dense.order(trial)
-            assert (first is None) == (second is None)
-            assert first is None or np.array_equal(first, second)
-            for arm in range(3):
-                held = sparse.held_rows(trial, arm, fresh=number > 0)
-                assert np.array_equal(held.dense(50), dense.bought(number > 0)[trial, arm])
-    stored = [part for bounds in sparse._ranges for part in bounds]
-    assert max(part.size for part in stored) == 4 * 3
-    with pytest.raises(ValueError, match="ranges are for replacement 'always', got 'never'"):
-        RangeSampler(seeds, 3, 50, RowOptions(replacement="never"))
 
 
 def test_a_large_pool_keeps_no_counts(monkeypatch):

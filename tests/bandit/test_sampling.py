@@ -1,10 +1,12 @@
 """Which rows are bought: against a slow reference, and the promises of the row options."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit._sampling import RowOptions, RowSampler, Shortfall
+from exml_sim.bandit._sampling import OrderReader, RangeSampler, RowOptions, RowSampler, Shortfall
 from exml_sim.seeds import Seeds
 from tests.words import words
 
@@ -74,34 +76,6 @@ def test_a_shuffle_per_round_matches_the_slow_path():
             assert table.counts[trial, arm].tolist() == counted(first[:a] + second[:b]).tolist()
 
 
-def test_same_rows_are_prefixes_of_one_order():
-    table = sampler()
-    buy(table, [3, 5, 9])
-    buy(table, [7, 5, 1])
-    assert np.array_equal(table.counts[:, 0], table.counts[:, 1])
-    assert np.array_equal(table.counts[:, 0], table.counts[:, 2])
-    buy(table, [0, 1, 2])
-    assert np.all(table.counts[:, 2] >= table.counts[:, 1])
-    assert np.all(table.counts[:, 1] >= table.counts[:, 0])
-
-
-def test_independent_rows_differ_between_arms():
-    table = RowSampler(Seeds.of(0, range(4)), 2, 200, RowOptions(rows="independent"))
-    buy(table, 100)
-    assert all(not np.array_equal(line[0], line[1]) for line in table.counts)
-
-
-def test_never_buys_no_row_twice_and_across_may():
-    never = sampler(trials=50, replacement="never")
-    across = sampler(trials=50, replacement="across")
-    for table in (never, across):
-        buy(table, 6)
-        assert table.counts.max() == 1
-        buy(table, 6)
-    assert never.counts.max() == 1
-    assert across.counts.max() == 2
-
-
 def test_a_fresh_round_starts_behind_everything_that_was_read():
     table = sampler(replacement="never")
     buy(table, [2, 6, 4], fresh=True)
@@ -116,11 +90,6 @@ def test_a_fresh_round_starts_behind_everything_that_was_read():
         assert second[trial, 2].sum() == 0
     # Nothing that any arm saw in round 1 is seen in round 2.
     assert not np.any(first.any(axis=1) & second.any(axis=1))
-
-
-def test_scoring_fresh_rows_needs_a_fresh_round():
-    with pytest.raises(ValueError, match="no fresh round"):
-        sampler().bought(fresh=True)
 
 
 @pytest.mark.parametrize("replacement", ["never", "across"])
@@ -141,17 +110,6 @@ def test_shortfall_cap_grants_what_is_left():
     assert buy(across, [10, 17, 20])[0].tolist() == [10, 17, 17]
 
 
-def row_p_value(counts):
-    return stats.chisquare(counts.sum(axis=0)).pvalue
-
-
-@pytest.mark.parametrize("options", [{"replacement": "always"}, {"replacement": "never"}, {"replacement": "across"}])
-def test_every_row_is_equally_likely(options):
-    table = RowSampler(Seeds.of(3, range(20_000)), 1, M, RowOptions(**options))
-    buy(table, 1)
-    assert row_p_value(table.counts[:, 0]) > ALARM
-
-
 def test_pairs_of_a_shuffle_are_equally_likely_and_the_check_has_teeth():
     table = RowSampler(Seeds.of(3, range(40_000)), 1, 5, RowOptions(replacement="never"))
     buy(table, 2)
@@ -163,17 +121,89 @@ def test_pairs_of_a_shuffle_are_equally_likely_and_the_check_has_teeth():
     assert stats.chisquare(biased).pvalue < ALARM
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rows": "paired"}, "unknown rows option 'paired': allowed are 'same', 'independent'"),
-        (
-            {"replacement": "with"},
-            "unknown replacement option 'with': allowed are 'always', 'across', 'never'",
-        ),
-        ({"shortfall": "ignore"}, "unknown shortfall option 'ignore': allowed are 'error', 'cap'"),
-    ],
-)
-def test_unknown_options_name_the_allowed_ones(options, message):
-    with pytest.raises(ValueError, match=message):
-        RowOptions(**options)
+@pytest.mark.parametrize("name", ["rows", "replacement", "shortfall"])
+def test_unknown_options_are_refused(name):
+    with pytest.raises(ValueError, match=f"unknown {name} option 'paired': allowed are"):
+        RowOptions(**{name: "paired"})
+
+
+def test_ranges_and_fresh_rounds_are_refused_where_there_are_none():
+    with pytest.raises(ValueError, match="no fresh round"):
+        sampler().bought(fresh=True)
+    with pytest.raises(ValueError, match="no fresh round"):
+        RangeSampler(Seeds.of(0), 1, M, RowOptions()).held_rows(0, 0, fresh=True)
+    with pytest.raises(ValueError, match="ranges are for replacement 'always', got 'never'"):
+        RangeSampler(Seeds.of(0), 1, M, RowOptions(replacement="never"))
+
+
+@pytest.mark.parametrize("rows", ["same", "independent"])
+@pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
+def test_rows_in_several_rounds_are_the_ranges_of_one_order(kind: type[OrderReader], rows: str) -> None:
+    """Fewer and more pulls than an eighth of the rows, starts within a block of four words, fresh rounds."""
+    seeds, n_rows = Seeds.of(2, range(3)), 40
+    sampler: Any = kind(seeds, 2, n_rows, RowOptions(rows=rows))
+    long = RangeSampler(seeds, 2, n_rows, RowOptions(rows=rows))
+    long.draw(np.full((3, 2), 200), False)
+    read = [[long._list_drawn(trial, arm, 0, 200) for arm in range(2)] for trial in range(3)]
+    for trial in range(3):
+        assert long.order(trial) is None or rows == "same"
+        counts = [np.bincount(read[trial][arm], minlength=n_rows) for arm in range(2)]
+        np.testing.assert_array_equal(long.trial_counts(trial), counts)
+    total = np.zeros((3, 2, n_rows), dtype=np.int64)
+    position = np.zeros((3, 2), dtype=np.int64)
+    for pulls, fresh in (
+        ([3, 0], False),
+        ([2, 5], False),
+        ([1, 4], True),
+        ([5, 6], False),
+        ([17, 0], True),
+        ([3, 3], False),
+    ):
+        start = np.broadcast_to(position.max(axis=1, keepdims=True), (3, 2)).copy() if fresh else position.copy()
+        sampler.draw(np.tile(pulls, (3, 1)), fresh)
+        for trial in range(3):
+            for arm in range(2):
+                new = np.bincount(
+                    read[trial][arm][start[trial, arm] : start[trial, arm] + pulls[arm]], minlength=n_rows
+                )
+                total[trial, arm] += new
+                held = new if fresh else total[trial, arm]
+                if kind is RangeSampler:
+                    np.testing.assert_array_equal(sampler.held_rows(trial, arm, fresh).dense(n_rows), held)
+                else:
+                    np.testing.assert_array_equal(sampler.bought(fresh)[trial, arm], held)
+                if not fresh or pulls[arm]:
+                    position[trial, arm] = start[trial, arm] + pulls[arm]
+        np.testing.assert_array_equal(sampler.counts, total)
+        for trial in range(3):
+            np.testing.assert_array_equal(sampler.trial_counts(trial), total[trial])
+
+
+@pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
+def test_the_order_of_a_trial(kind: type[OrderReader]) -> None:
+    seeds = Seeds.of(2, range(2))
+    sampler: Any = kind(seeds, 2, 9, RowOptions())
+    assert sampler.order(0) is None
+    sampler.draw(np.array([[2, 5], [0, 0]]), False)
+    sampler.draw(np.array([[1, 0], [0, 0]]), False)
+    rows = sampler.order(0)
+    assert len(rows) == 5
+    for arm, number in enumerate((3, 5)):
+        np.testing.assert_array_equal(np.bincount(rows[:number], minlength=9), sampler.trial_counts(0)[arm])
+    assert sampler.order(1) is None
+    sampler.draw(np.array([[2, 2], [1, 1]]), True)
+    assert sampler.order(0) is None, "arm 0 skipped rows"
+    independent: Any = kind(seeds, 2, 9, RowOptions(rows="independent"))
+    independent.draw(np.full((2, 2), 3), False)
+    assert independent.order(0) is None
+    alone: Any = kind(seeds, 1, 9, RowOptions())
+    alone.draw(np.full((2, 1), 3), False)
+    assert np.bincount(alone.order(1), minlength=9).tolist() == alone.trial_counts(1)[0].tolist()
+
+
+@pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
+def test_the_whole_population(kind: type[OrderReader]) -> None:
+    sampler: Any = kind(Seeds.of(2, range(2)), 3, 4, RowOptions())
+    sampler.take_all()
+    assert sampler.counts.tolist() == [[[1] * 4] * 3] * 2
+    assert sampler.rows_left() is None

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim.bandit._evidence import AffineJackknife, Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import AffineJackknife
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Comparison, SelectionReport, half_widths
 from exml_sim.datasets import make_synthetic
@@ -162,28 +163,23 @@ def test_other_scores_leave_out_groups() -> None:
     assert "affine regime" in result.proof
 
 
-def report(*others: Comparison) -> SelectionReport:
-    return SelectionReport("high", 0.95, others, "jackknife", "bets")
-
-
-def test_the_sentences() -> None:
-    low = Comparison("low", 0.08, 0.03, 40, 0.0)
-    unclear = Comparison("mid", 0.1, -0.01, 12, 143.2)
-    assert report(low, unclear).sentence() == (
-        "high is better than low by 0.08 (at least 0.03 with 95 %). 1 of the 2 other candidates cannot be excluded. "
-        "About 140 more rows would settle it."
-    )
-    # One rival is named, several are counted as the table of comparisons has them.
-    assert " mid cannot be excluded. " in report(unclear).sentence()
-    assert " 2 of the 2 other candidates cannot be excluded. " in report(unclear, unclear).sentence()
-    one_row = replace(unclear, more_rows=1.0)
-    assert report(one_row).sentence().endswith(" About 1 more row would settle it.")
-    assert report(low).sentence().endswith(" All other candidates are excluded.")
+def test_what_cannot_be_excluded_and_how_many_rows_would_settle_it() -> None:
+    low, unclear = Comparison("low", 0.08, 0.03, 40, 0.0), Comparison("mid", 0.1, -0.01, 12, 143.2)
     hopeless = replace(unclear, difference=-0.01, at_least=-0.1, more_rows=math.inf)
-    assert report(hopeless).sentence().startswith("high was selected, but by labels alone mid is better by 0.01")
-    assert "not significant" in report(hopeless).sentence()
-    assert "No realistic number" in report(hopeless).sentence()
-    assert report().sentence() == "high is the only candidate."
+
+    def report(*others: Comparison) -> SelectionReport:
+        return SelectionReport("high", 0.95, others, "jackknife", "bets")
+
+    assert report(low, unclear).cannot_be_excluded == ("high", "mid")
+    for others, part in (
+        ((), "only candidate"),
+        ((low,), "better than low by 0.08 (at least 0.03 with 95 %)"),
+        ((low, unclear), "1 of the 2 other"),
+        ((unclear,), "140 more rows"),
+        ((replace(unclear, more_rows=1.0),), "1 more row would"),
+        ((hopeless,), "not significant"),
+    ):
+        assert part in report(*others).sentence()
     assert json.loads(json.dumps(report(low, hopeless).to_dict()))["more_rows"] is None
 
 

@@ -17,9 +17,7 @@ POOL = LossPool.bernoulli([0.5, 0.2, 0.6, 0.55, 0.5])
 def test_repr_and_table():
     result = POOL.explore(MedianElimination(), 300, 4)
     assert repr(result).startswith("<Exploration: selected 'arm 1' after 3 scored rounds, spent ")
-    table = result.table()
-    assert table.count("leaves") == 4
-    assert table.endswith("selected arm 1")
+    assert result.table().count("leaves") == 4
     several = POOL.explore(SuccessiveAcceptsRejects(k=2), 300, 4)
     assert "accepted: " in repr(several)
     fates = [line.rsplit(", ", 1)[1] for line in several.table().splitlines() if line.startswith("  ")]

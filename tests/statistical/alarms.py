@@ -1,27 +1,30 @@
-"""The false-alarm budget of the whole test suite: at most 1e-4, written down, and refused when overdrawn.
+"""The false-alarm budget of the whole test suite: at most 1e-4, written down.
 
 An alarm is the probability with which an assertion fails although what it tests is right. Exact checks have none.
 """
 
 from __future__ import annotations
 
-from tests.quality.alpha_budget import AlphaAllotment, AlphaBudget, PlannedTests
+from typing import NamedTuple
+
 from theory.verdicts import judge
 
 TOTAL = 1e-4
 
-# Tests that draw their alarms from here. The numbers of verdicts are those of the longest sweep.
-DRAWN: dict[str, PlannedTests] = {
-    "test_bounds_hold_in_the_affine_regime": PlannedTests(2e-8, 500),
-    "test_bounds_hold_with_independent_rows": PlannedTests(2e-8, 250),
-    "test_planted_bounds": PlannedTests(1e-7, 20),
-    "test_small_levels": PlannedTests(1e-6, 3),
-    "test_planted_bugs": PlannedTests(1e-7, 20),
-}
 
-# Files whose statistical assertions state their own alarms, each counted as often as it runs, rounded up. Assertions
-# about single runs from a fixed seed, without a statement about rates, are not statistical and not counted.
+class PlannedTests(NamedTuple):
+    """Largest alarm of the verdicts of a file, and their number."""
+
+    each: float
+    verdicts: int
+
+
+# Files whose statistical assertions state their alarms, each counted as often as it runs in the longest sweep, rounded
+# up. Assertions about single runs from a fixed seed, without a statement about rates, are not statistical.
 STATED: dict[str, PlannedTests] = {
+    "tests/properties/test_bounds_hold.py": PlannedTests(2e-8, 750),
+    "tests/statistical/test_planted_bounds.py": PlannedTests(1e-7, 20),
+    "tests/statistical/test_planted_bugs.py": PlannedTests(1e-7, 20),
     "tests/bandit/test_parametric.py": PlannedTests(1e-6, 40),
     "tests/bandit/test_ties.py": PlannedTests(1e-10, 28),
     "tests/bandit/test_sampling.py": PlannedTests(1e-6, 2),
@@ -34,26 +37,12 @@ STATED: dict[str, PlannedTests] = {
     "tests/engine/modes/test_exact.py": PlannedTests(1e-7, 1),
     "tests/engine/modes/test_excess_risk.py": PlannedTests(1e-7, 1),
     "tests/strategies/test_literature.py": PlannedTests(1e-7, 2),
-    "tests/strategies/test_literature_bounds.py": PlannedTests(1e-6, 18),
     "tests/strategies/test_against_reference.py": PlannedTests(1e-7, 7),
     "tests/datasets/test_synthetic.py": PlannedTests(1e-9, 19),
     "tests/simulations/test_rare_failures.py": PlannedTests(1e-6, 2),
     "tests/simulations/test_papers.py": PlannedTests(1e-6, 1),
     "tests/simulations/verification/test_coverage.py": PlannedTests(1e-6, 1),
 }
-
-
-BUDGET = AlphaBudget(TOTAL, DRAWN, STATED)
-
-
-def allot(name: str) -> AlphaAllotment:
-    """The purse that all tests of a plan share."""
-    return BUDGET.allot(name)
-
-
-def planned(name: str, verdicts: int) -> float:
-    """The alarm of each of so many verdicts (or families of them), if they are planned."""
-    return BUDGET.planned(name, verdicts)
 
 
 def agrees(failures: int, trials: int, probability: float, alpha: float) -> bool:

@@ -33,12 +33,6 @@ class Instance:
     most: float
     kappa: float = 1.0
 
-    def holds(self, bound: float) -> bool | None:
-        """Whether a bound is proved right or wrong here; None if it says nothing."""
-        if not bound < 1:
-            return None
-        return self.most <= bound * (1 + 1e-9) if self.least <= bound else False
-
 
 def opposed_world(tilt: Fraction, third: Fraction, arms: tuple[tuple[float, ...], ...] = (RIVAL, BEST)) -> World:
     """The rows A, B, C with P(A) - P(B) = tilt and P(C) = third."""

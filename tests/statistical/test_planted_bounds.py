@@ -9,7 +9,7 @@ import pytest
 
 from exml_sim.engine import run
 from tests.statistical import instances
-from tests.statistical.alarms import agrees, allot
+from tests.statistical.alarms import agrees
 from tests.statistical.bounds import FRESH, REUSE, UNIFORM
 from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
 from tests.statistical.planted_table import printed_regret, ties
@@ -18,8 +18,10 @@ from tests.statistical.wrong_bounds import PLANTED, accumulated, pairwise, reuse
 from theory import tighter
 from theory.verdicts import judge, judge_exact
 
-BY_ERROR = {one.error: one for one in PLANTED}
+BY_ERROR = {planted.error: planted for planted in PLANTED}
 TENTH = Fraction(1, 10)
+#: False-alarm probability of one verdict.
+ALARM = 1e-7
 
 
 @pytest.mark.parametrize("error", BY_ERROR)
@@ -34,26 +36,26 @@ def test_a_wrong_bound_is_refuted_exactly(error):
 
 def test_the_right_bounds_speak_where_the_wrong_ones_are_refuted():
     """They say something in all but three cases: two below the launch budget, and one with K = 64 at few rows."""
-    silent = [one.error for one in PLANTED if not one.right(one.instance.point, one.instance.budget) < 1]
+    silent = [bad.error for bad in PLANTED if not bad.right(bad.instance.point, bad.instance.budget) < 1]
     assert sorted(silent) == ["K - 1 dropped", "kappa without the square root", "optimism dropped"]
 
 
 def test_every_right_bound_passes_on_every_instance_of_its_strategy():
-    for one in PLANTED:
+    for planted in PLANTED:
         for other in PLANTED:
-            if one.instance.strategy == other.instance.strategy:
-                bound = one.right(other.instance.point, other.instance.budget)
-                assert judge_exact(other.instance.most, bound).outcome != "refuted", (one.error, other.error)
+            if planted.instance.strategy == other.instance.strategy:
+                bound = planted.right(other.instance.point, other.instance.budget)
+                assert judge_exact(other.instance.most, bound).outcome != "refuted", (planted.error, other.error)
 
 
 def test_the_bounds_that_are_written_out_are_those_of_the_package():
-    for one in PLANTED:
-        point, budget = one.instance.point, one.instance.budget
-        if point.K == 2 and one.right(point, budget) < 1:
+    for planted in PLANTED:
+        point, budget = planted.instance.point, planted.instance.budget
+        if point.K == 2 and planted.right(point, budget) < 1:
             ours = float(tighter.lemma_4(budget // 2, point.gap, point.theta, point.kappa_lambda))
             assert 0.5 * pairwise(point, budget) <= ours <= pairwise(point, budget) * (1 + 1e-12)
             assert uniform(point, budget) == pytest.approx(ours)
-        if one.right is reuse:
+        if planted.right is reuse:
             assert reuse(point, budget) <= accumulated(point, budget) * (1 + 1e-12)
             assert accumulated(point, budget) <= 2 * reuse(point, budget)
 
@@ -65,8 +67,8 @@ def test_the_bounds_that_are_written_out_are_those_of_the_package():
 @pytest.mark.parametrize("n", [1, 2, 17, 60])
 def test_the_opposed_pair_against_enumeration(n, third):
     world = instances.opposed_world(TENTH, third)
-    found = world.exact_failure(UNIFORM, 2 * n)
-    assert found == pytest.approx(instances.passed(n, 0.1, float(third)), rel=1e-9)
+    failure = world.exact_failure(UNIFORM, 2 * n)
+    assert failure == pytest.approx(instances.passed(n, 0.1, float(third)), rel=1e-9)
     assert world.point.gap == pytest.approx(2 * RADIUS * 0.1)
 
 
@@ -74,8 +76,8 @@ def test_the_opposed_pair_against_enumeration(n, third):
 def test_copies_of_the_rival_against_enumeration(strategy, options):
     where = instances.duplicates(4, 6, 0.1, strategy)
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
-    found = world.exact_failure(options, where.budget)
-    assert where.least * (1 - 1e-9) <= found <= where.most * (1 + 1e-9)
+    failure = world.exact_failure(options, where.budget)
+    assert where.least * (1 - 1e-9) <= failure <= where.most * (1 + 1e-9)
     assert world.point.gaps == pytest.approx(where.point.gaps)
 
 
@@ -91,11 +93,11 @@ def test_one_rival_against_enumeration(strategy, options):
 # --- the same by counting trials -----------------------------------------------------------------------------------
 
 
-def tried(world: World, strategy, planted, budget, trials, money):
+def tried(world: World, strategy, planted, budget, trials):
     """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
     failures = world.count(strategy, budget, trials, seed=1)
     bounds = [bound(world.point, budget) for bound in (planted.right, planted.wrong)]
-    return [judge(failures, trials, bound, alpha=money.alpha()).outcome for bound in bounds]
+    return [judge(failures, trials, bound, alpha=ALARM).outcome for bound in bounds]
 
 
 @pytest.mark.parametrize(
@@ -103,25 +105,25 @@ def tried(world: World, strategy, planted, budget, trials, money):
 )
 def test_a_wrong_bound_is_refuted_by_trials(error):
     world = instances.opposed_world(TENTH, TENTH)
-    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000, allot("test_planted_bounds"))
-    assert found == ["consistent", "refuted"]
+    outcomes = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000)
+    assert outcomes == ["consistent", "refuted"]
 
 
 def test_dropping_the_number_of_arms_is_refuted_by_trials():
-    money, where = allot("test_planted_bounds"), BY_ERROR["K - 1 dropped"].instance
+    where = BY_ERROR["K - 1 dropped"].instance
     world = instances.crowd_world(64, 1 / 3)
     assert world.point.gaps == pytest.approx(where.point.gaps)
-    found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000, money)
-    assert found == ["vacuous", "refuted"]
+    outcomes = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000)
+    assert outcomes == ["vacuous", "refuted"]
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
-    assert agrees(failures, 4000, few.least, money.alpha())
+    assert agrees(failures, 4000, few.least, ALARM)
 
 
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
 def test_forgetting_the_optimism_is_refuted_by_trials(error):
-    money, planted = allot("test_planted_bounds"), BY_ERROR[error]
+    planted = BY_ERROR[error]
     point, budget = planted.instance.point, planted.instance.budget
     pool = instances.overfit_pool(25, 900, planted.instance.kappa)
     assert pool.gap == pytest.approx(point.gap, rel=1e-6)
@@ -129,28 +131,28 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
     trials = 300
     failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_arms()).sum())
     assert failures == trials
-    assert judge(failures, trials, planted.right(point, budget), alpha=money.alpha()).outcome == "vacuous"
-    assert judge(failures, trials, planted.wrong(point, budget), alpha=money.alpha()).outcome == "refuted"
+    assert judge(failures, trials, planted.right(point, budget), alpha=ALARM).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(point, budget), alpha=ALARM).outcome == "refuted"
 
 
 def test_the_printed_sum_of_rows_is_refuted_by_trials():
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
     error = "sum of n_t as printed, in every round"
-    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000, allot("test_planted_bounds"))
-    assert found == ["consistent", "refuted"]
+    outcomes = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000)
+    assert outcomes == ["consistent", "refuted"]
 
 
 def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials():
     """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
-    world, budget, money = instances.opposed_world(TENTH, TENTH), 2 * 1600, allot("test_planted_bounds")
+    world, budget = instances.opposed_world(TENTH, TENTH), 2 * 1600
     study = world.study(UNIFORM, budget, "importance_sampling", trials=3000)
-    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alpha())
-    assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
+    (summary,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * ALARM)
+    assert summary.lower < instances.passed(1600, 0.1, 0.1) < summary.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
         right, wrong = BY_ERROR[error].right(world.point, budget), BY_ERROR[error].wrong(world.point, budget)
-        assert wrong < found.lower < found.upper < right
+        assert wrong < summary.lower < summary.upper < right
         # A count that fits the rate decides nothing about the wrong bound.
-        assert judge(round(3000 * found.failure_rate), 3000, wrong).outcome == "undecided"
+        assert judge(round(3000 * summary.failure_rate), 3000, wrong).outcome == "undecided"
 
 
 # --- statements whose wrong form is not another number -------------------------------------------------------------

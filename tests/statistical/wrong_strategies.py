@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim._internal.arrays import BoolArray
+from exml_sim.bandit._ranking import count_fewest, mark_arms
 from exml_sim.bandit._sampling import RowSampler
 from exml_sim.bandit.rows import FeaturePool, RowState
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from exml_sim.strategies.median_elimination import halving_rounds
 from tests.statistical.instances import BEST, EMPTY, RIVAL, as_affine, opposed_world
 from theory import exact
 
@@ -28,35 +29,21 @@ class WorseHalf(MedianElimination):
 
     __slots__ = ()
 
-    def explore(self, batch: Any) -> Any:
-        rounds, width = halving_rounds(batch.n_arms), batch.n_arms
-        for _ in range(rounds):
-            batch.buy(batch.budget / rounds, fresh=not self.accumulate)
-            scores, _ = batch.score(lambda result: np.zeros(result.value.shape, dtype=bool), fresh=not self.accumulate)
-            leaving, width = width // 2, (width + 1) // 2
-            order = np.argsort(scores.value, axis=1, kind="stable")[:, :leaving]
-            survivors = batch.active.copy()
-            np.put_along_axis(survivors, order, False, axis=1)
-            batch.close_round(scores, survivors, np.ones(len(survivors), dtype=bool))
-        return batch.active.argmax(axis=1)[:, None]
+    def halve(self, batch: Any, money: Fraction, width: int) -> None:
+        batch.buy(money, fresh=not self.accumulate)
+        scores, _ = batch.score(fresh=not self.accumulate)
+        leaving = count_fewest(batch.active) - width
+        best = np.argsort(scores.value, axis=1, kind="stable")[:, :leaving]
+        batch.close_round(scores, batch.active & ~mark_arms(best, batch.n_arms))
 
 
-class ReusesAlways(MedianElimination):
-    """Scores on all rows although it was told to use fresh ones."""
+class AccumulatesWrongly(MedianElimination):
+    """Scores on all rows although it was told to use fresh ones, and the other way round."""
 
     __slots__ = ()
 
     def explore(self, batch: Any) -> Any:
-        return MedianElimination(accumulate=True).explore(batch)
-
-
-class ReusesNever(MedianElimination):
-    """Scores on fresh rows although it was told to reuse."""
-
-    __slots__ = ()
-
-    def explore(self, batch: Any) -> Any:
-        return MedianElimination(accumulate=False).explore(batch)
+        return MedianElimination(accumulate=not self.accumulate).explore(batch)
 
 
 class FloorHalving(MedianElimination):
@@ -64,13 +51,8 @@ class FloorHalving(MedianElimination):
 
     __slots__ = ()
 
-    def explore(self, batch: Any) -> Any:
-        rounds, width = halving_rounds(batch.n_arms), batch.n_arms
-        for _ in range(rounds):
-            batch.buy(batch.budget / rounds, fresh=not self.accumulate)
-            width = max(1, width // 2)
-            batch.keep_best(width, fresh=not self.accumulate)
-        return batch.active.argmax(axis=1)[:, None]
+    def halve(self, batch: Any, money: Fraction, width: int) -> None:
+        MedianElimination.halve(self, batch, money, max(1, count_fewest(batch.active) // 2))
 
 
 class HalfTheMoney(UniformAllocation):
@@ -128,20 +110,21 @@ class Seen:
 TRIALS, ROWS = 10_000, 20
 TENTH = Fraction(1, 10)
 WORLD = {arms: opposed_world(TENTH, TENTH, (RIVAL, BEST, *(EMPTY,) * (arms - 2))) for arms in (2, 3, 4)}
-MEDIAN: dict[str, tuple[Any, Any, int, bool]] = {
-    "keeps the worse half": (MedianElimination(ties="lowest"), WorseHalf(), 4, True),
+#: The right strategy, the wrong one, and the number of arms.
+MEDIAN: dict[str, tuple[MedianElimination, MedianElimination, int]] = {
+    "keeps the worse half": (MedianElimination(ties="lowest"), WorseHalf(), 4),
     "reuses rows when told not to": (
         MedianElimination(accumulate=False, ties="lowest"),
-        ReusesAlways(accumulate=False),
+        AccumulatesWrongly(accumulate=False),
         4,
-        False,
     ),
-    "draws fresh rows when told to accumulate": (MedianElimination(ties="lowest"), ReusesNever(), 4, True),
-    "floor-halving": (MedianElimination(ties="lowest"), FloorHalving(), 3, True),
+    "draws fresh rows when told to accumulate": (MedianElimination(ties="lowest"), AccumulatesWrongly(), 4),
+    "floor-halving": (MedianElimination(ties="lowest"), FloorHalving(), 3),
 }
+UNIFORM = UniformAllocation(ties="lowest")
 
 
-def uniform_law(arms: int, rows: int) -> float:
+def uniform_law(arms: int, rows: int = ROWS) -> float:
     """Exact failure probability of uniform allocation."""
     pool = as_affine(WORLD[arms])
     return float(exact.failure(pool, exact.uniform_selection(pool, arms * rows, exact=False)))
@@ -149,48 +132,40 @@ def uniform_law(arms: int, rows: int) -> float:
 
 def seen_in_median(error: str) -> Seen:
     """Median elimination and a buggy one."""
-    right, wrong, arms, accumulate = MEDIAN[error]
+    right, wrong, arms = MEDIAN[error]
     budget, pool = 2 * arms * ROWS, as_affine(WORLD[arms])
-    distribution = exact.median_selection(pool, budget, accumulate=accumulate, exact=False)
+    distribution = exact.median_selection(pool, budget, accumulate=right.accumulate, exact=False)
     counts = [WORLD[arms].count(rule, budget, TRIALS, seed=3) for rule in (right, wrong)]
     return Seen(float(exact.failure(pool, distribution)), TRIALS, *counts)
 
 
 def seen_in_money() -> Seen:
     """Half of the budget is left."""
-    counts = [
-        WORLD[4].count(rule, 4 * ROWS, TRIALS, seed=3)
-        for rule in (UniformAllocation(ties="lowest"), HalfTheMoney(ties="lowest"))
-    ]
-    return Seen(uniform_law(4, ROWS), TRIALS, *counts)
+    counts = [WORLD[4].count(rule, 4 * ROWS, TRIALS, seed=3) for rule in (UNIFORM, HalfTheMoney(ties="lowest"))]
+    return Seen(uniform_law(4), TRIALS, *counts)
 
 
 def seen_in_costs() -> Seen:
     """Costs 1 and 3: sample alignment buys floor(B / 4) rows of each arm; ignoring the costs, floor(B / 2)."""
     worlds = (WORLD[2].with_(costs=("1", "3")), WORLD[2])
-    counts = [world.count(UniformAllocation(ties="lowest"), 4 * ROWS, TRIALS, seed=6) for world in worlds]
-    return Seen(uniform_law(2, ROWS), TRIALS, *counts)
+    return Seen(uniform_law(2), TRIALS, *(world.count(UNIFORM, 4 * ROWS, TRIALS, seed=6) for world in worlds))
+
+
+def failures_in(kind: type[FeaturePool], seed: int) -> BoolArray:
+    """Failures of uniform allocation on a pool with a bug, trial by trial."""
+    pool = turned_into(WORLD[2].pool, kind)
+    return pool.explore_many(UNIFORM, 2 * ROWS, TRIALS, seed=seed).failures(pool.best_arms())
 
 
 def seen_in_sampling() -> Seen:
     """Rows that are not equally likely."""
-    pool = WORLD[2].pool
-    batches = [
-        value.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=4)
-        for value in (pool, turned_into(pool, BiasedPool))
-    ]
-    return Seen(uniform_law(2, ROWS), TRIALS, *(int(value.failures(pool.best_arms()).sum()) for value in batches))
+    return Seen(uniform_law(2), TRIALS, *(int(failures_in(kind, 4).sum()) for kind in (FeaturePool, BiasedPool)))
 
 
 def seen_in_seeds() -> Seen:
     """A rate does not show repeated seeds. Pairs of trials that fail together do: p in place of p^2."""
-    pool, counts = WORLD[2].pool, []
-    for value in (pool, turned_into(pool, RepeatedSeedsPool)):
-        failed = value.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=5).failures(
-            pool.best_arms()
-        )
-        counts.append(int(np.sum(failed[::2] & failed[1::2])))
-    return Seen(uniform_law(2, ROWS) ** 2, TRIALS // 2, *counts)
+    failures = [failures_in(kind, 5) for kind in (FeaturePool, RepeatedSeedsPool)]
+    return Seen(uniform_law(2) ** 2, TRIALS // 2, *(int(np.sum(failed[::2] & failed[1::2])) for failed in failures))
 
 
 BUGS: dict[str, Callable[[], Seen]] = {

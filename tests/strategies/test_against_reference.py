@@ -5,10 +5,10 @@ Money is shared in proportion to costs or equally. A benchmark of strategies is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, erfc, exp, floor, pi, sqrt
+from math import erfc, exp, floor, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import pytest
 
 from benchmarks.rules import PAIRS
 from exml_sim._internal.binomial import clopper_pearson
-from exml_sim.bandit.parametric import BoundedArm
 from exml_sim.engine import StrategySpec
 from exml_sim.strategies import (
     BaseStrategy,
@@ -32,38 +31,19 @@ from exml_sim.strategies.ugap import UGapEb
 from exml_sim.strategies.value_of_information import HALF
 from simulations.bench import RULES
 from tests.bandit.losses import LossPool
-from tests.strategies import reference
+from tests.strategies.reference import (
+    Trial,
+    coins,
+    fresh_halving,
+    list_phases,
+    median_elimination,
+    running_means,
+    successive_rejects,
+)
 
 TRIALS = 40
 #: False-alarm probability of one comparison of counts.
 ALARM = 1e-7
-
-
-class Trial:
-    """One trial in plain numbers: pulls, money, and the mean of the first pulls of every arm."""
-
-    def __init__(self, means: np.ndarray, costs: list[int], budget: int, alignment: str) -> None:
-        self.means, self.costs, self.budget, self.alignment = means, costs, budget, alignment
-        self.n_arms = len(costs)
-        self.had = [0] * self.n_arms
-        self.left = budget
-
-    def buy(self, money: Fraction | int, arms: Iterable[int]) -> None:
-        arms = list(arms)
-        total = sum(self.costs[arm] for arm in arms)
-        for arm in arms:
-            share = (
-                money * self.costs[arm] / Fraction(total) if self.alignment == "sample" else Fraction(money, len(arms))
-            )
-            pulls = floor(share / self.costs[arm])
-            self.had[arm] += pulls
-            self.left -= pulls * self.costs[arm]
-
-    def score(self, arm: int) -> float:
-        return float(self.means[arm, self.had[arm]])
-
-    def order(self, arms: Iterable[int]) -> list[int]:
-        return sorted(arms, key=lambda arm: (self.score(arm), arm))
 
 
 def uniform(t: Trial) -> list[int]:
@@ -71,44 +51,9 @@ def uniform(t: Trial) -> list[int]:
     return t.order(range(t.n_arms))[:1]
 
 
-def median_elimination(t: Trial) -> list[int]:
-    active, rounds = list(range(t.n_arms)), (t.n_arms - 1).bit_length()
-    for _ in range(rounds):
-        t.buy(Fraction(t.budget, rounds), active)
-        active = t.order(active)[: ceil(len(active) / 2)]
-    return active
-
-
-def fresh_halving(t: Trial) -> list[int]:
-    """Median elimination that scores the pulls of the round alone."""
-    active, rounds = list(range(t.n_arms)), (t.n_arms - 1).bit_length()
-    for _ in range(rounds):
-        before = {arm: (t.had[arm], round(t.score(arm) * t.had[arm]) if t.had[arm] else 0) for arm in active}
-        t.buy(Fraction(t.budget, rounds), active)
-        own = {arm: (round(t.score(arm) * t.had[arm]) - total) / (t.had[arm] - n) for arm, (n, total) in before.items()}
-        active = sorted(active, key=lambda arm: (own[arm], arm))[: ceil(len(active) / 2)]
-    return active
-
-
-def list_phases(t: Trial) -> list[Fraction]:
-    """Money of the phases of successive rejects for the mean cost."""
-    mean = Fraction(sum(t.costs), t.n_arms)
-    scale = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, t.n_arms + 1))
-    totals = [0, *(ceil((t.budget // mean - t.n_arms) / (scale * (t.n_arms + 1 - k))) for k in range(1, t.n_arms))]
-    return [mean * (totals[k] - totals[k - 1]) * (t.n_arms + 1 - k) for k in range(1, t.n_arms)]
-
-
-def successive_rejects(t: Trial) -> list[int]:
-    active = list(range(t.n_arms))
-    for money in list_phases(t):
-        t.buy(floor(money), active)
-        active.remove(t.order(active)[-1])
-    return active
-
-
 def accepts_rejects(t: Trial, k: int) -> list[int]:
     active, accepted = list(range(t.n_arms)), []
-    for money in list_phases(t):
+    for money in list_phases(t, t.budget):
         t.buy(floor(money), active)
         order, slots = t.order(active), k - len(accepted)
         best, worst = t.score(order[0]), t.score(order[-1])
@@ -236,15 +181,10 @@ POOLS = [
 ]
 
 
-def make_pool(means: list[float], costs: list[int]) -> LossPool:
-    """Arms with the values 0 and 1, of which every single pull is a fixed number."""
-    return LossPool([BoundedArm((0.0, 1.0), (1.0 - m, m), cost=c) for m, c in zip(means, costs, strict=True)])
-
-
 @pytest.fixture(scope="module")
 def tables() -> dict[int, np.ndarray]:
     return {
-        place: reference.running_means(make_pool(means, costs), TRIALS, budget // min(costs))
+        place: running_means(coins(means, costs), TRIALS, budget // min(costs))
         for place, (means, costs, budget) in enumerate(POOLS)
     }
 
@@ -262,7 +202,7 @@ def test_purchases_and_selections_are_those_of_the_plain_loop(
     means, costs, budget = POOLS[place]
     if strategy.selects > len(means):
         pytest.skip("more slots than arms")
-    pool = make_pool(means, costs)
+    pool = coins(means, costs)
     batch = pool.explore_many(replace(strategy, alignment=alignment, ties="lowest"), budget, TRIALS, seed=21)
     for trial in range(TRIALS):
         plain = Trial(tables[place][trial], costs, budget, alignment)
@@ -276,15 +216,14 @@ def test_money_of_first_rounds() -> None:
     """The most expensive arm decides where money is shared equally; the budget bounds what is asked for."""
     for alignment, one_each in (("sample", 6), ("budget", 12)):
         strategy = ValueOfInformationCommit(alignment=alignment)
-        pool = make_pool([0.5] * 3, [1, 1, 4])
+        pool = coins([0.5] * 3, [1, 1, 4])
         for budget, money in ((5, 5), (one_each, one_each), (20, one_each), (100, 20)):
             assert strategy.first_round_cost(Fraction(budget), pool.prices) == money
     for strategy in (SuccessiveRejects(), SuccessiveAcceptsRejects(k=1)):
         # Below one pull of each arm at the mean cost the schedule is negative: nothing is bought.
         assert strategy.first_round_cost(Fraction(3), pool.prices) == 0
-        assert (
-            strategy.first_round_cost(Fraction(60), pool.prices) == list_phases(Trial(None, [1, 1, 4], 60, "sample"))[0]
-        )
+        phases = list_phases(Trial(None, [1, 1, 4], 60), 60)
+        assert strategy.first_round_cost(Fraction(60), pool.prices) == phases[0]
 
 
 def test_every_rule_of_the_bench_has_a_plain_loop() -> None:

@@ -1,13 +1,10 @@
-"""Explore then commit: the formula of the gain, all money spent, exploring stops when it is not worth it."""
+"""Value of information: the formulas of the expected gain and of the growth of what is explained."""
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from exml_sim.bandit.parametric import BernoulliArm
-from exml_sim.strategies import ValueOfInformationCommit
 from exml_sim.strategies.value_of_information import expected_gain, growth
-from tests.bandit.losses import LossPool
 
 
 @pytest.mark.parametrize(("difference", "deviation", "rows", "more"), [(0.0, 0.2, 10, 10), (0.3, 0.2, 25, 50)])
@@ -30,46 +27,3 @@ def test_growth():
     rows = np.array([5.0, 20.0])
     np.testing.assert_allclose(growth(rows, rows, 24.0), 1.0)
     assert growth(np.array(24.0), np.array(1e9), 24.0) == pytest.approx(2.0)
-
-
-def arms(*means):
-    return LossPool([BernoulliArm(mean) for mean in means])
-
-
-def test_all_money_is_spent_and_most_of_it_on_the_leader():
-    batch = arms(0.1, 0.5, 0.9).explore_many(ValueOfInformationCommit(), 300, 200)
-    assert (batch.spent_units == 300).all()
-    pulls = np.take_along_axis(batch.pulls, batch.selected, axis=1)[:, 0]
-    assert np.mean(pulls) > 200
-    # One run from a fixed seed; after 20 pulls of each arm the best one leads in all but a few trials of a thousand.
-    assert np.mean(batch.selected[:, 0] == 0) > 0.9
-
-
-def test_close_arms_are_explored_longer_than_clear_ones():
-    clear = arms(0.1, 0.9).explore_many(ValueOfInformationCommit(), 200, 200).pulls
-    close = arms(0.5, 0.5).explore_many(ValueOfInformationCommit(), 200, 200).pulls
-    assert close.min(axis=1).mean() > 1.2 * clear.min(axis=1).mean()
-
-
-def test_trials_together_are_trials_alone():
-    pool, rule = arms(0.3, 0.4, 0.5), ValueOfInformationCommit(deviation=0.3)
-    together = pool.explore_many(rule, 90, 12, seed=4)
-    for i in range(12):
-        alone = pool.explore_many(rule, 90, [i], seed=4)
-        assert alone.selected[0, 0] == together.selected[i, 0]
-        np.testing.assert_array_equal(alone.pulls[0], together.pulls[i])
-
-
-def test_one_arm_and_small_budgets():
-    assert arms(0.5).explore(ValueOfInformationCommit(), 7).ledger.spent == 7
-    assert arms(0.5, 0.4).explore(ValueOfInformationCommit(), 2).ledger.spent == 2
-    with pytest.raises(ValueError, match="does not pay for one pull of each of 2 arms"):
-        arms(0.5, 0.4).explore(ValueOfInformationCommit(), 1)
-
-
-@pytest.mark.parametrize(
-    "change", [{"first_round_share": 0}, {"rounds": 0}, {"deviation": -1.0}, {"half": 0.0}], ids=lambda c: next(iter(c))
-)
-def test_bad_options(change):
-    with pytest.raises(ValueError, match=next(iter(change))):
-        ValueOfInformationCommit(**change)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit._ranking import Scores, TieBreaker
-from exml_sim.bandit._sampling import OrderReader, RangeSampler, RowOptions, RowSampler
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.bandit.trial_batch import ArmState, TrialBatch
@@ -29,7 +28,8 @@ from exml_sim.strategies import (
     top_two,
     ugap,
 )
-from tests.bandit.losses import LossPool, coins
+from tests.bandit.losses import LossPool
+from tests.strategies.reference import coins
 
 GRID = 0.0625
 
@@ -218,72 +218,6 @@ def test_ties_go_by_the_words_at_the_numbers_of_their_decisions() -> None:
     assert (whole == words_of_arms(seeds, 2**61 + 6, 3).argsort(axis=1)).all()
     ties.finish()
     assert (ties.pick_lowest(values) == words_of_arms(seeds, 3 * 2**60 + 1, 3).argmin(axis=1)).all()
-
-
-@pytest.mark.parametrize("rows", ["same", "independent"])
-@pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
-def test_rows_in_several_rounds_are_the_ranges_of_one_order(kind: type[OrderReader], rows: str) -> None:
-    """Fewer and more pulls than an eighth of the rows, starts within a block of four words, fresh rounds."""
-    seeds, n_rows = Seeds.of(2, range(3)), 40
-    sampler: Any = kind(seeds, 2, n_rows, RowOptions(rows=rows))
-    long = RangeSampler(seeds, 2, n_rows, RowOptions(rows=rows))
-    long.draw(np.full((3, 2), 200), False)
-    read = [[long._list_drawn(trial, arm, 0, 200) for arm in range(2)] for trial in range(3)]
-    for trial in range(3):
-        assert long.order(trial) is None or rows == "same"
-        counts = [np.bincount(read[trial][arm], minlength=n_rows) for arm in range(2)]
-        np.testing.assert_array_equal(long.trial_counts(trial), counts)
-    total = np.zeros((3, 2, n_rows), dtype=np.int64)
-    position = np.zeros((3, 2), dtype=np.int64)
-    for pulls, fresh in (
-        ([3, 0], False),
-        ([2, 5], False),
-        ([1, 4], True),
-        ([5, 6], False),
-        ([17, 0], True),
-        ([3, 3], False),
-    ):
-        start = np.broadcast_to(position.max(axis=1, keepdims=True), (3, 2)).copy() if fresh else position.copy()
-        sampler.draw(np.tile(pulls, (3, 1)), fresh)
-        for trial in range(3):
-            for arm in range(2):
-                new = read[trial][arm][start[trial, arm] : start[trial, arm] + pulls[arm]]
-                total[trial, arm] += np.bincount(new, minlength=n_rows)
-                if not fresh or pulls[arm]:
-                    position[trial, arm] = start[trial, arm] + pulls[arm]
-        np.testing.assert_array_equal(sampler.counts, total)
-        for trial in range(3):
-            np.testing.assert_array_equal(sampler.trial_counts(trial), total[trial])
-
-
-@pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
-def test_the_order_of_a_trial(kind: type[OrderReader]) -> None:
-    seeds = Seeds.of(2, range(2))
-    sampler: Any = kind(seeds, 2, 9, RowOptions())
-    assert sampler.order(0) is None
-    sampler.draw(np.array([[2, 5], [0, 0]]), False)
-    sampler.draw(np.array([[1, 0], [0, 0]]), False)
-    rows = sampler.order(0)
-    assert len(rows) == 5
-    for arm, number in enumerate((3, 5)):
-        np.testing.assert_array_equal(np.bincount(rows[:number], minlength=9), sampler.trial_counts(0)[arm])
-    assert sampler.order(1) is None
-    sampler.draw(np.array([[2, 2], [1, 1]]), True)
-    assert sampler.order(0) is None, "arm 0 skipped rows"
-    independent: Any = kind(seeds, 2, 9, RowOptions(rows="independent"))
-    independent.draw(np.full((2, 2), 3), False)
-    assert independent.order(0) is None
-    alone: Any = kind(seeds, 1, 9, RowOptions())
-    alone.draw(np.full((2, 1), 3), False)
-    assert np.bincount(alone.order(1), minlength=9).tolist() == alone.trial_counts(1)[0].tolist()
-
-
-@pytest.mark.parametrize("kind", [RowSampler, RangeSampler])
-def test_the_whole_population(kind: type[OrderReader]) -> None:
-    sampler: Any = kind(Seeds.of(2, range(2)), 3, 4, RowOptions())
-    sampler.take_all()
-    assert sampler.counts.tolist() == [[[1] * 4] * 3] * 2
-    assert sampler.rows_left() is None
 
 
 def test_pulls_of_top_two_are_shared_with_the_leader() -> None:

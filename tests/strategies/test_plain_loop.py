@@ -1,8 +1,5 @@
 """A plain function over one trial as a strategy: in a pool, in a comparison and in a study."""
 
-from fractions import Fraction
-
-import numpy as np
 import pytest
 
 from exml_sim import ParametricPool
@@ -68,15 +65,6 @@ def test_loops_in_a_comparison_and_in_a_study():
     # Each difference of two rates of 300 trials is within 0.3, beyond 7 deviations.
     assert abs(loop.failure_rate - ours.failure_rate) < 0.3
     assert abs(of_means.failure_rate - ours.failure_rate) < 0.3
-
-
-def test_a_loop_of_means_agrees_with_its_strategy():
-    pool = ParametricPool.bernoulli(MEANS)
-    rng = np.random.default_rng(0)
-    direct = np.mean([simulated(MEANS, Fraction(60), rng) != 0 for _ in range(2_000)])
-    by_pool = (pool.explore_many(simulated, 60, 2_000).selected[:, 0] != 0).mean()
-    # Deviation of the difference below 0.016; 6 of them have probability 2e-9.
-    assert abs(direct - by_pool) < 0.1
 
 
 def _return(arm):
