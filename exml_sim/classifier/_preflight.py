@@ -85,7 +85,7 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     for name in ("target", "tolerated_rejection"):
         if not 0 <= getattr(p, name) <= 1:
             raise ValueError(f"{name} must be in [0, 1], got {getattr(p, name)}")
-    p.thetas = tuple(float(theta) for theta in check_theta(list(p.thetas)))
+    p.thetas = tuple(float(theta) for theta in check_theta(np.ravel(p.thetas).tolist()))
     is_automatic = isinstance(p.theta, str) and p.theta == "auto"
     p.theta = _resolve_theta(p.theta, "theta")
     p.initial_theta = _resolve_theta(p.initial_theta, "initial_theta")

@@ -314,6 +314,11 @@ def parse_offer(text: str) -> Offer:
     return Offer(name.strip(), parse_names(columns), exact_cost(cost.strip(), f"cost of candidate {name.strip()!r}"))
 
 
+def read_offers(candidates: Sequence[str], costs: Path | None) -> tuple[Offer, ...]:
+    """Parse the candidates of a command, and read those of its table of costs."""
+    return (*map(parse_offer, candidates), *(() if costs is None else read_costs(costs)))
+
+
 def read_costs(path: Path) -> tuple[Offer, ...]:
     """Read a table of costs: candidate, cost; if needed columns, and fees: setup, bundle and bundle_fee."""
     table = read_table(path, na_values=frozenset({""}))

@@ -46,8 +46,7 @@ from exml_sim.cli._tables import (
     assign_roles,
     parse_na_values,
     parse_names,
-    parse_offer,
-    read_costs,
+    read_offers,
     read_table,
 )
 from exml_sim.money import show
@@ -55,6 +54,8 @@ from exml_sim.oracle import ArrayOracle
 
 #: Parameters of the classifier that are no options, or that an option of another name sets.
 _NO_OPTIONS = ("budget", "budget_ratio", "random_state", "n_jobs", "candidates", "costs", "C_h", "C_g")
+#: Parameters that are a number or a word, and those that may also be a list of them.
+_PARSED, _LISTS = {"theta", "initial_theta", "gamma", "hidden_share"}, {"thetas", "label_noise"}
 _CHOICES: dict[str, Sequence[str]] = {
     "alignment": ("sample", "budget"),
     "objective": ("risk", "risk_per_cost"),
@@ -193,7 +194,7 @@ def command(
     if not dry_run:
         check_target(out, force, top_up)
     limit = None if memory is None else memory_limit(memory)
-    offers = (*(parse_offer(text) for text in candidate), *(() if costs is None else read_costs(costs)))
+    offers = read_offers(candidate, costs)
     if not offers:
         raise click.UsageError("Missing option '--candidate' (or '--costs')")
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
@@ -340,56 +341,22 @@ def _make_model(given: dict[str, Any]) -> BaseExMLClassifier:
     """Turn options into parameters of the classifier; options that are not given keep its defaults."""
     preset, penalty, budget = given.pop("preset"), given.pop("penalty"), given.pop("budget")
     parameters = {name: value for name, value in given.items() if value is not None and name != "seed"}
-    for name in _PARSERS.keys() & parameters:
-        parameters[name] = _PARSERS[name](parameters[name])
+    for name in _PARSED & parameters.keys():
+        parameters[name] = _parse_option(parameters[name])
+    for name in _LISTS & parameters.keys():
+        parts = [_parse_option(part) for part in parameters[name].split(",")]
+        parameters[name] = parts if len(parts) > 1 else parts[0]
     parameters |= {"budget": budget, "random_state": given["seed"]}
     parameters |= {} if penalty is None else {"C_h": penalty, "C_g": penalty}
     return BaseExMLClassifier.paper(**parameters) if preset == "paper" else BaseExMLClassifier(**parameters)
 
 
-def _parse(text: str, what: str) -> float:
-    number = parse_number(text)
+def _parse_option(text: str) -> Any:
+    """Return a number, a fraction from a percentage, or else the text; the classifier checks what they mean."""
+    number = parse_number(text.strip().removesuffix("%"))
     if number is None:
-        raise ValueError(f"{what}, got {text!r}")
-    return number
-
-
-def _parse_theta(text: str) -> float | str:
-    return text if text == "auto" else _parse(text, "--theta must be auto or a number in (0, 1/2)")
-
-
-def _parse_thetas(text: str) -> list[float]:
-    return [_parse(part, "--thetas must be numbers in (0, 1/2)") for part in text.split(",")]
-
-
-def _parse_gamma(text: str) -> float | str:
-    return text if text == "median" else _parse(text, "--gamma must be median or a number")
-
-
-def _parse_label_noise(text: str) -> list[float] | str:
-    if text.strip() in ("estimate", "uniform"):
         return text.strip()
-    what = "--label-noise must be estimate, uniform or probabilities like 0.8,0.2"
-    return [_parse(part, what) for part in text.split(",")]
-
-
-def _parse_share(text: str) -> float:
-    """Read 0.1 and 10% alike."""
-    what = "--hidden-share must be a share like 0.1 or 10%"
-    share = _parse(text.strip().removesuffix("%"), what) / (100.0 if text.strip().endswith("%") else 1.0)
-    if not 0.0 <= share < 1.0:
-        raise ValueError(f"{what}, at least 0 and below 1, got {text!r}")
-    return share
-
-
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "theta": _parse_theta,
-    "initial_theta": _parse_theta,
-    "thetas": _parse_thetas,
-    "gamma": _parse_gamma,
-    "label_noise": _parse_label_noise,
-    "hidden_share": _parse_share,
-}
+    return number / 100.0 if text.strip().endswith("%") else number
 
 
 def read_problem(

@@ -116,7 +116,7 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
         ("--store nowhere.sqlite", "there is no store"),
         ("nowhere.toml", "nowhere.toml"),
         ("--trials 0", "--trials"),
-        ("--pilot 9", "go with a table"),
+        ("--pilot 9", "goes with a table"),
         ("--label y", "--label does not go with a plan from a pool"),
     ],
 )
