@@ -21,18 +21,7 @@ from exml_sim._internal.columns import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
 from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
-from exml_sim.classifier._cascade import (
-    Cascade,
-    Columns,
-    Decisions,
-    Layer,
-    Layout,
-    SavedModel,
-    Watch,
-    load,
-    make_ask,
-    save,
-)
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Values, Watch
 from exml_sim.classifier._growth import (
     Assessment,
     Grower,
@@ -55,6 +44,7 @@ from exml_sim.classifier._preflight import (
     resolve_parameters,
 )
 from exml_sim.classifier._probability_models import encode_groups, group_duplicates, join_groups
+from exml_sim.classifier._saved_model import Columns, Layout, SavedModel, load, save
 from exml_sim.classifier.constants import PAPER_THETAS
 from exml_sim.classifier.evaluation import Evaluation, cross_validate, evaluate
 from exml_sim.classifier.report import render_report
@@ -63,9 +53,6 @@ from exml_sim.oracle import ArrayOracle, Oracle, zip_names
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, ClassifierMixin
-
-#: Candidate values of rows: an oracle, or arrays by name.
-Values = Oracle | Mapping[str, Any] | None
 
 
 def _require_fitted(model: Any) -> None:
@@ -494,7 +481,7 @@ class BaseExMLClassifier:
     def decide(self, X: Any, oracle: Values = None) -> Decisions:
         """Return which layer decided what, row by row, and which values were requested."""
         points, source = self._split(X, oracle)
-        return self.cascade_.decide(points, make_ask(source, self.cascade_.candidates, len(points), self.encodings_))
+        return self.cascade_.decide(points, source, self.encodings_)
 
     def explain(self, X: Any, oracle: Values = None) -> list[str]:
         """Return one sentence per row: which layer decided it, or which value it lacks."""
@@ -565,9 +552,8 @@ class BaseExMLClassifier:
     def _decide_all(self, X: Any, oracle: Values, watch: Watch | None = None) -> Decisions:
         """Decide all rows, or raise an error that names all candidates that rows lack."""
         points, source = self._split(X, oracle)
-        ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
         fill = tuple(source) if oracle is None and isinstance(source, Mapping) else ()
-        decisions = self.cascade_.decide(points, ask, watch, fill)
+        decisions = self.cascade_.decide(points, source, self.encodings_, watch, fill)
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
             lacking = decisions.count_lacking(self.cascade_.candidates)

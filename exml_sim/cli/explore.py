@@ -18,8 +18,8 @@ from exml_sim._internal.memory import memory_limit
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
-from exml_sim.classifier._ask_tell import AskTell, Journal, MeasurementRequest
-from exml_sim.classifier._cascade import Layout
+from exml_sim.classifier._ask_tell import AskTell, MeasurementRequest
+from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._preflight import (
     CANDIDATE_SCORES,
     EXPLORE,
@@ -31,6 +31,7 @@ from exml_sim.classifier._preflight import (
     raise_errors,
 )
 from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
+from exml_sim.classifier._saved_model import Layout
 from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
@@ -257,9 +258,6 @@ def command(
     if not quiet:
         for sentence in _sentences([item for item in diagnostics if item.severity == "warning"]):
             click.echo(sentence)
-        if run.unused:
-            were = "1 recorded value was" if run.unused == 1 else f"{run.unused} recorded values were"
-            click.echo(f"{were} not needed in the end.")
     click.echo(f"Saved {', '.join(FILES)} in {out}.")
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
 from exml_sim.classifier._ask_tell import AskTell
@@ -63,17 +62,6 @@ def test_an_exploration_that_breaks_off_leaves_an_exact_ledger():
     assert buyer.ledger.spent == sum(
         Fraction(len(one.rows)) * (1 if one.candidate == "a" else 2) for one in buyer.purchases
     )
-
-
-def test_only_pulls_of_the_latest_round_can_be_taken_back():
-    ledger = Ledger(10, [1, 2])
-    with pytest.raises(ValueError, match="latest round"):
-        ledger.take_back([1, 0])
-    ledger.buy([2, 1])
-    with pytest.raises(ValueError, match=r"has the pulls \[2, 1\]"):
-        ledger.take_back([3, 0])
-    ledger.take_back([1, 1])
-    assert (ledger.spent, ledger.pulls[0].tolist()) == (1, [1, 0])
 
 
 def recount(purchases, names, costs):

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
@@ -111,17 +110,6 @@ def test_training_losses_have_intervals_and_a_statement_too():
     assert all(low < high for low, high in record.selection.intervals)
     assert "groups of" in record.selection.report.method
     assert f"{record.selection.intervals[0][0]:.3f} to {record.selection.intervals[0][1]:.3f}" in model.report()
-
-
-def test_a_looser_confidence_costs_less():
-    rows, *_ = synthetic(per_class=100, test_per_class=1, angles=[0, 90])
-    pool = FeaturePool(rows, theta=0.1, ball=0.8)
-    loose = pool.explore(by_name("successive_elimination", confidence=0.6, epsilon=0.05), 2000)
-    strict = pool.explore(by_name("successive_elimination", confidence=0.999), 2000)
-    assert loose.confident
-    assert loose.ledger.spent < strict.ledger.spent
-    with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
-        by_name("successive_elimination", confidence=2.0)
 
 
 def test_training_losses_have_no_evidence():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.classifier import ExMLClassifier
@@ -16,24 +15,6 @@ from exml_sim.classifier.evaluation import (
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import clean, synthetic
 from theory.risk_limits import limit_risk
-
-
-def coverage(interval, n, p):
-    """Exact probability that the interval holds p."""
-    return sum(binom.pmf(k, n, p) for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
-
-
-def test_intervals_cover_by_enumeration():
-    grid = np.linspace(0.001, 0.999, 199)
-    for n in (1, 5, 17):
-        assert min(coverage(clopper_pearson, n, p) for p in grid) >= 0.95
-
-    def wald(k, n):
-        """Planted error: the interval of the textbooks."""
-        half = 1.96 * np.sqrt(k / n * (1 - k / n) / n)
-        return k / n - half, k / n + half
-
-    assert min(coverage(wald, 17, p) for p in grid) < 0.95
 
 
 def recount(model, y):

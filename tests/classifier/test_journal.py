@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from exml_sim.classifier import _ask_tell as journals
-from exml_sim.classifier._ask_tell import Journal, digest
+from exml_sim.classifier import _journal as journals
+from exml_sim.classifier._journal import Journal, digest
 
 RUN = {"budget": "200", "table": "abc"}
 

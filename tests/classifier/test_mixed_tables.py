@@ -98,18 +98,6 @@ def test_the_encoding_is_in_the_file(fitted, tmp_path):
     assert again.encoding_ == fitted.encoding_.removesuffix("; group: 3 levels in 3 columns")
 
 
-def test_values_that_were_not_bought_do_not_matter(fitted):
-    frame = mixed()
-    bought = fitted.bought_[list(fitted.ledger_.names).index("blood")]
-    unpaid = np.flatnonzero(~bought)
-    frame.loc[unpaid, "group"] = np.random.default_rng(5).permutation(frame["group"].to_numpy()[unpaid])
-    again = fit(frame)
-    assert again.ledger_.to_csv() == fitted.ledger_.to_csv()
-    np.testing.assert_array_equal(again.bought_, fitted.bought_)
-    new = mixed(seed=1).drop(columns="y")
-    np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
-
-
 def test_files_of_every_kind_agree_with_python(fitted, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame = mixed()

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._cascade import SavedModel, load, pack, save, unpack
 from exml_sim.classifier._regression import KernelFitter
+from exml_sim.classifier._saved_model import SavedModel, load, pack, save, unpack
 from exml_sim.oracle import FrameOracle
 from tests.classifier.tasks import soft_rows, synthetic
 
@@ -58,11 +58,6 @@ def test_text_labels_and_names(tmp_path):
     assert saved.classes.tolist() == ["sick", "well"]
     assert saved.layout.observed_names == ("age", "dose")
     assert {name: [part.name for part in own] for name, own in saved.candidates.items()} == {"90°": ["q"]}
-
-
-def test_nothing_is_overwritten(task, path):
-    with pytest.raises(FileExistsError):
-        save(SavedModel.of(task[0]), path)
 
 
 class Bomb:

@@ -140,7 +140,7 @@ def test_decision_function_and_probabilities(kind, classes):
             model.predict_proba(X)
 
 
-@pytest.mark.parametrize("kind", ["kernel", "rejection"])
+@pytest.mark.parametrize("kind", ["auto", "forest", "kernel", "rejection"])
 def test_save_and_load(tmp_path, kind):
     X, y = frame()
     new, _ = frame(seed=1)

@@ -94,37 +94,6 @@ def test_a_peeking_learner_is_caught(monkeypatch):
     assert scores[0] != scores[1]
 
 
-class Remembering(Recording):
-    """Answers from memory what it was asked before, and breaks down once after some questions."""
-
-    def __init__(self, oracle, breaks_after):
-        super().__init__(oracle)
-        self.left = breaks_after
-        self.memory = {}
-
-    def query(self, candidate, rows):
-        if self.left == 0:
-            self.left = None
-            raise ConnectionError
-        self.left = None if self.left is None else self.left - 1
-        new = [row for row in rows if (candidate, row) not in self.memory]
-        if new:
-            answers = super().query(candidate, np.array(new))
-            self.memory |= {(candidate, row): answer for row, answer in zip(new, answers, strict=True)}
-        return np.array([self.memory[candidate, row] for row in rows])
-
-
-def test_an_interrupted_run_resumes_with_an_oracle_that_remembers():
-    rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
-    weak = Remembering(oracle, breaks_after=5)
-    with pytest.raises(ConnectionError):
-        fitted(weak, rows)
-    asked_before = len(weak.asked)
-    second = fitted(weak, rows)
-    assert 0 < asked_before < len(weak.asked) == second.ledger_.pulls.sum()
-    assert_same(second, fitted(oracle, rows))
-
-
 COLUMNS = {"scan": ["s1", "s2"], "blood": ["blood"]}
 
 
