@@ -203,7 +203,7 @@ class DataSummary:
     first_rows
         Rows that the first round buys of the candidate that gets fewest; None if unknown.
     memory
-        Bytes that may be used; None for what is free.
+        Free bytes; None if unknown.
     max_kernel_rows
         Rows above which models do not compare all pairs of rows; None if they always do.
     """
@@ -216,7 +216,7 @@ class DataSummary:
     budget: Fraction
     columns: Sequence[str] = field(default=())
     first_rows: int | None = None
-    memory: int | None = None
+    memory: int | None = field(default_factory=free_memory)
     max_kernel_rows: int | None = None
 
 
@@ -411,16 +411,11 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
 
 
 def _check_size(data: DataSummary) -> list[Diagnostic]:
-    rows, limit = len(data.X), data.max_kernel_rows
-    need = estimate_bytes(rows, limit)
-    have = free_memory() if data.memory is None else data.memory
-    if have is not None and need > have:
-        text = (
-            f"{rows} rows need about {in_bytes(need)} of memory, {in_bytes(have)} are available: "
-            f"at most about {max_rows(have, limit)} rows fit"
-        )
-        return [Diagnostic("too_little_memory", text, ERROR, "size")]
-    return []
+    need = estimate_bytes(len(data.X), data.max_kernel_rows)
+    if data.memory is None or need <= data.memory:
+        return []
+    text = f"{len(data.X)} rows need about {in_bytes(need)} of memory, {in_bytes(data.memory)} are available"
+    return [Diagnostic("too_little_memory", text, ERROR, "size")]
 
 
 def estimate_bytes(rows: int, max_kernel_rows: int | None = None) -> int:
@@ -438,12 +433,3 @@ def check_memory(rows: int) -> None:
             f"rejection models of {rows} rows need at least {in_bytes(need)} of memory, {in_bytes(have)} are "
             'available: use model="auto", or fewer rows'
         )
-
-
-def max_rows(memory: int, max_kernel_rows: int | None = None) -> int:
-    """Return the largest number of rows that fits into the memory."""
-    low, high = 0, 2**40
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if estimate_bytes(middle, max_kernel_rows) <= memory else (low, middle)
-    return low

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -63,27 +62,6 @@ def _require_fitted(model: Any) -> None:
             f"This {type(model).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
             "using this estimator."
         )
-
-
-class _WithProbabilities:
-    """A method of models that have probabilities; rejection models do not have the attribute."""
-
-    def __init__(self, method: Callable[..., FloatArray]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, model: Any, owner: type) -> Callable[..., FloatArray]:
-        if model is None:
-            return self._method
-        if hasattr(model, "cascade_"):
-            has = all(isinstance(layer.model, LatentModel) for layer in model.cascade_.layers)
-        else:
-            has = not (isinstance(model.model, str) and model.model == "rejection")
-        if not has:
-            raise AttributeError(
-                "rejection models have no probabilities: decision_function has their values, model='auto' has both"
-            )
-        return MethodType(self._method, model)
 
 
 class BaseExMLClassifier:
@@ -439,12 +417,6 @@ class BaseExMLClassifier:
         """Number of columns of X."""
         return self.layout_.width
 
-    def get_feature_names_out(self) -> NDArray[Any]:
-        """Return names of the encoded columns that the models see: observed ones, then those of candidates."""
-        own = [part for encodings in self.encodings_.values() for part in encodings]
-        names = [name for encoding in own for name in encoding.feature_names]
-        return np.array([*self.layout_.feature_names, *names], dtype=object)
-
     @property
     def encoding_(self) -> str:
         """How columns that are no plain numbers became numbers, in one line; empty if all are."""
@@ -487,20 +459,29 @@ class BaseExMLClassifier:
         """Return one sentence per row: which layer decided it, or which value it lacks."""
         return self.cascade_.explain(self.decide(X, oracle), self.classes_, self.hidden_label)
 
-    @_WithProbabilities
-    def predict_proba(self, X: Any, oracle: Values = None) -> FloatArray:
-        """Return probabilities of the known classes in the order of `classes_`, and of the hidden class last.
+    @property
+    def predict_proba(self) -> Callable[..., FloatArray]:
+        """Predict probabilities of the known classes in the order of `classes_`, and of the hidden class last.
 
-        Every row by the last layer that saw it. Rejection models have none.
+        Called with X and an oracle, as `predict`. Every row by the last layer that saw it. Rejection models have no
+        probabilities, and so no such attribute.
         """
-        return self._outputs(X, oracle)
+        if hasattr(self, "cascade_"):
+            has_probabilities = all(isinstance(layer.model, LatentModel) for layer in self.cascade_.layers)
+        else:
+            has_probabilities = not (isinstance(self.model, str) and self.model == "rejection")
+        if not has_probabilities:
+            raise AttributeError(
+                "rejection models have no probabilities: decision_function has their values, model='auto' has both"
+            )
+        return self._predict_outputs
 
     def decision_function(self, X: Any, oracle: Values = None) -> FloatArray:
         """Return probabilities, or values h of rejection models, by the last layer that saw the row.
 
         Of two classes, the second less the first.
         """
-        outputs = self._outputs(X, oracle)[:, : len(self.classes_)]
+        outputs = self._predict_outputs(X, oracle)[:, : len(self.classes_)]
         return np.asarray(outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs, dtype=np.float64)
 
     def score(self, X: Any, y: ArrayLike, oracle: Values = None) -> float:
@@ -541,7 +522,7 @@ class BaseExMLClassifier:
             raise ValueError("candidate values are columns of X: leave the oracle out")
         return points, oracle if values is None else values
 
-    def _outputs(self, X: Any, oracle: Values) -> FloatArray:
+    def _predict_outputs(self, X: Any, oracle: Values = None) -> FloatArray:
         parts: list[tuple[IntArray, FloatArray]] = []
         decisions = self._decide_all(X, oracle, lambda rows, outputs: parts.append((rows, outputs)))
         out = np.zeros((len(decisions.layer), len(self.classes_) + 1))

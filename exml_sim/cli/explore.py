@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim._internal.columns import Cells, Encodings, RawTable, parse_number
-from exml_sim._internal.memory import memory_limit
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
@@ -136,7 +135,6 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--C", "penalty", type=float, help="Penalty of rejection models: C_h and C_g in Python.  [default: 0.1]")
 @options.seed
 @options.n_jobs
-@click.option("--memory", metavar="SIZE", help="Largest memory, like 4G.  [default: what is free]")
 @click.option("--ignore-errors", is_flag=True, help="Continue in spite of errors of the preflight checks.")
 @click.option("--dry-run", is_flag=True, help="Print the purchase plan and its cost; buy and write nothing.")
 @click.option(
@@ -167,7 +165,6 @@ def command(
     value_per_correct: float | None,
     rows_to_predict: int | None,
     request_measurements: bool,
-    memory: str | None,
     ignore_errors: bool,
     dry_run: bool,
     out: Path,
@@ -194,7 +191,6 @@ def command(
     check_value(**worth)
     if not dry_run:
         check_target(out, force, top_up)
-    limit = None if memory is None else memory_limit(memory)
     offers = read_offers(candidate, costs)
     if not offers:
         raise click.UsageError("Missing option '--candidate' (or '--costs')")
@@ -218,7 +214,6 @@ def command(
         budget=plan.budget,
         columns=layout.feature_names,
         first_rows=plan.first_rows,
-        memory=limit,
         max_kernel_rows=None if model.resolve(len(np.unique(y))).uses_rejection else MAX_KERNEL_ROWS,
     )
     diagnostics = (*diagnose_levels(oracle.encodings), *check_data(summary))

@@ -6,14 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim._internal.memory import in_bytes, memory_limit
+from exml_sim._internal.memory import in_bytes
 from exml_sim.classifier._preflight import (
     DataSummary,
     check_data,
     count_blank,
     diagnose_duplicates,
     estimate_bytes,
-    max_rows,
     raise_errors,
 )
 
@@ -137,20 +136,14 @@ def test_refusals_come_first_and_are_told_together():
 
 
 def test_memory():
-    assert [memory_limit(text) for text in ("500M", "4G", "1.5 GiB", "123")] == [500 * 2**20, 2**32, 3 * 2**29, 123]
-    for bad in ("", "lots", "-1G", "0", "nan", "infG"):
-        with pytest.raises(ValueError, match="an amount of memory"):
-            memory_limit(bad)
-    # The largest table that fits does, one row more does not.
-    limit = 2**30
-    for largest in (None, 1500):
-        assert estimate_bytes(max_rows(limit, largest), largest) <= limit
-        assert limit < estimate_bytes(max_rows(limit, largest) + 1, largest)
     assert [in_bytes(n) for n in (12, 2**21, 3 * 2**30)] == ["12 bytes", "2.0 MiB", "3.0 GiB"]
     # Beyond the size at which pairs of rows are compared the table need not fit squared.
     rows = visit(X=np.zeros((3000, 1)) + np.arange(3000)[:, None], y=np.array(["a", "b"] * 1500), columns=("x",))
+    need = estimate_bytes(3000, 1500)
+    assert need < 2**28 < estimate_bytes(3000)
     assert any(entry.severity == "error" for entry in check_data(replace(rows, memory=2**28)))
-    assert not faults(check_data(replace(rows, memory=2**28, max_kernel_rows=1500)))
+    assert not faults(check_data(replace(rows, memory=need, max_kernel_rows=1500)))
+    assert faults(check_data(replace(rows, memory=need - 1, max_kernel_rows=1500)))
 
 
 def test_texts_and_numbers_are_not_sorted_together():
