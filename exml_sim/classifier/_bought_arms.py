@@ -45,18 +45,12 @@ class OraclePool(Pool):
 
     Parameters
     ----------
-    acquisition
-        Pays and queries.
+    acquisition, data
+        What pays and queries; known features, labels and rows.
     arms
         Candidates that take part, as positions in the oracle.
-    data
-        Known features, labels and rows.
-    theta
-        Rejection cost of the score.
-    options
-        Kernel and penalties.
-    score
-        "risk" (Eq. 5) or "objective", see `exml_sim.bandit.scoring.Scoring`.
+    theta, options, score
+        Rejection cost, kernel and penalties of the score: "risk" (Eq. 5) or "objective".
     """
 
     def __init__(

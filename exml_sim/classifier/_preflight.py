@@ -194,10 +194,8 @@ class DataSummary:
     ----------
     X, y
         Observed features and labels.
-    names, costs, available
-        Candidates, their costs, and how many rows of each can be bought.
-    budget
-        The money.
+    names, costs, available, budget
+        Candidates, their costs, how many rows of each can be bought, and the money.
     columns
         Names of the observed columns; numbered if empty.
     first_rows
@@ -305,10 +303,10 @@ def _check_classes(data: DataSummary) -> list[Diagnostic]:
     return [Diagnostic(code, text, WARNING, "labels") for code, text in warnings]
 
 
-def _find_similar(name: str, others: Sequence[str]) -> str | None:
+def _find_similar(name: str, larger: Sequence[str]) -> str | None:
     """Return a class with more rows that is spelled nearly the same."""
-    same = [other for other in others if _fold_case(other) == _fold_case(name)]
-    near = difflib.get_close_matches(name, others, n=1, cutoff=0.75) if len(name) > 2 else []
+    same = [other for other in larger if _fold_case(other) == _fold_case(name)]
+    near = difflib.get_close_matches(name, larger, n=1, cutoff=0.75) if len(name) > 2 else []
     return same[0] if same else near[0] if near else None
 
 

@@ -148,21 +148,7 @@ FORMAT, VERSION = "exml model", 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedModel:
-    """A cascade with its labels and the names of its columns: all that predicting needs.
-
-    Attributes
-    ----------
-    cascade
-        The layers.
-    classes
-        Known classes.
-    hidden_label
-        Label of the hidden class.
-    layout
-        Columns of X and the encodings of the observed ones.
-    candidates
-        Encodings of the columns of every candidate that the cascade needs.
-    """
+    """All that predicting needs: a cascade, its labels, and the encodings of its columns, also by candidate."""
 
     cascade: Cascade
     classes: NDArray[Any]

@@ -270,7 +270,7 @@ class BaseExMLClassifier:
         oracle: Oracle | None = None,
         *,
         groups: ArrayLike | None = None,
-        **others: Any,
+        **unsupported: Any,
     ) -> Self:
         """Assess the observed columns, explore, and train.
 
@@ -286,12 +286,14 @@ class BaseExMLClassifier:
         groups
             Group of every row, such as a person with several rows. Out-of-fold predictions keep rows of a group
             together, as they always do with duplicated rows.
-        others
+        unsupported
             Refused: rows have no weights (`sample_weight`).
         """
-        if others:
-            hint = ": every row is one purchase; leave rows out, or repeat them" if "sample_weight" in others else ""
-            raise TypeError(f"fit takes no {next(iter(others))}{hint}")
+        if unsupported:
+            hint = (
+                ": every row is one purchase; leave rows out, or repeat them" if "sample_weight" in unsupported else ""
+            )
+            raise TypeError(f"fit takes no {next(iter(unsupported))}{hint}")
         # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
         with one_thread("blas"):
             return self._fit(X, y, oracle, groups)

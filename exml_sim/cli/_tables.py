@@ -101,16 +101,16 @@ class Table:
         is_category : bool
             Numbers are names of levels.
         """
-        words = self.raw(column)
-        numbers = self._convert_plain(words)
-        stripped = [None if self.is_blank(word) else word.strip() for word in words]
+        cells = self.raw(column)
+        numbers = self._convert_plain(cells)
+        stripped = [None if self.is_blank(cell) else cell.strip() for cell in cells]
         if numbers is None:
             parsed = [float("nan") if word is None else parse_number(word) for word in stripped]
             is_numeric = all(number is not None for number in parsed)
             numbers = np.array(parsed, dtype=np.float64) if is_numeric else None
         if numbers is not None and not is_category:
             return Cells(numbers, "number")
-        texts = np.empty(len(words), dtype=object)
+        texts = np.empty(len(cells), dtype=object)
         texts[:] = stripped
         levels = tuple(sorted({word for word in stripped if word is not None})) if is_category else None
         return Cells(texts, "text", levels)

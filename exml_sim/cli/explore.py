@@ -359,8 +359,6 @@ def read_problem(
 
     Parameters
     ----------
-    table, roles
-        The file and its columns.
     measurable : bool
         Whether missing values can be measured; then a row with a blank cell is measured as a whole.
     categories : collection of str

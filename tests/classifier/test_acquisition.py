@@ -60,7 +60,7 @@ def test_an_exploration_that_breaks_off_leaves_an_exact_ledger():
         pool.explore("successive_elimination", 100)
     assert np.array_equal(buyer.ledger.pulls[0], buyer.bought.sum(axis=1))
     assert buyer.ledger.spent == sum(
-        Fraction(len(one.rows)) * (1 if one.candidate == "a" else 2) for one in buyer.purchases
+        Fraction(len(purchase.rows)) * (1 if purchase.candidate == "a" else 2) for purchase in buyer.purchases
     )
 
 

@@ -142,9 +142,9 @@ def test_bad_tables_are_one_line(tmp_path, monkeypatch, capsys, change, message)
     monkeypatch.chdir(tmp_path)
     mixed().assign(**change).to_csv("t.csv", index=False)
     assert main(["explore", "t.csv", *ROLES]) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 def test_measurements_may_be_texts(tmp_path, monkeypatch, capsys):

@@ -96,37 +96,37 @@ def test_json_and_quiet(data, capsys):
     given = ("explore", "data.csv", *COMMON, *THREE, "--budget", "250")
     code, out, err = run(capsys, *given, "--out", "o", "--json")
     assert (code, err) == (0, "")
-    found = json.loads(out)
+    result = json.loads(out)
     report = (data / "o/report.md").read_text(encoding="utf-8")
-    assert f"Selected: {', '.join(found['selected'])}." in report
-    assert found["files"] == [str(Path("o") / name) for name in FILES]
+    assert f"Selected: {', '.join(result['selected'])}." in report
+    assert result["files"] == [str(Path("o") / name) for name in FILES]
     spent = sum(Fraction(line["spent"]) for line in read(data / "o/ledger.csv"))
-    layer, figures = found["layers"][1], found["evaluation"]["metrics"]
-    assert layer["candidates"] == found["selected"]
-    assert all(one["loss"] >= 0.0 and one["rows"] > 0 for look in layer["looks"] for one in look)
+    layer, figures = result["layers"][1], result["evaluation"]["metrics"]
+    assert layer["candidates"] == result["selected"]
+    assert all(entry["loss"] >= 0.0 and entry["rows"] > 0 for look in layer["looks"] for entry in look)
     assert layer["thetas"][0]["interval"][0] <= layer["thetas"][0]["accuracy"] <= layer["thetas"][0]["interval"][1]
-    assert [one["interval"][0] <= one["accuracy"] <= one["interval"][1] for one in figures] == [True] * 4
+    assert [m["interval"][0] <= m["accuracy"] <= m["interval"][1] for m in figures] == [True] * 4
     assert f"| {figures[0]['name']} | {figures[0]['right']} of {figures[0]['rows']} |" in report
-    assert found["preflight"][0]["message"] == "180 rows, 2 classes: ill 90, well 90"
-    assert (Fraction(found["spent"]), found["budget"], found["explored"]) == (spent, "250", True)
+    assert result["preflight"][0]["message"] == "180 rows, 2 classes: ill 90, well 90"
+    assert (Fraction(result["spent"]), result["budget"], result["explored"]) == (spent, "250", True)
     code, out, err = run(capsys, *given, "--out", "q", "--quiet")
     assert (code, err) == (0, "")
-    assert out.startswith(f"Selected: {', '.join(found['selected'])}.\n")
+    assert out.startswith(f"Selected: {', '.join(result['selected'])}.\n")
     assert out.endswith(f"Saved {', '.join(FILES)} in q.\n")
     plan = json.loads(run(capsys, *given, "--dry-run", "--json")[1])
-    assert [one["available"] for one in plan["candidates"]] == [180, 180, 162]
+    assert [entry["available"] for entry in plan["candidates"]] == [180, 180, 162]
     assert Fraction(plan["first_cost"]) < Fraction(plan["cost"]) <= 250
     code, out, err = run(capsys, "predict", "o/model.npz", "data.csv", "--json")
     assert (code, err) == (0, "")
-    found = json.loads(out)
+    predicted = json.loads(out)
     code, out, err = run(capsys, "predict", "o/model.npz", "data.csv", "--quiet")
     assert (code, err) == (0, "")
     lines = list(csv.DictReader(out.splitlines()))
-    assert [{**one, "line": str(one["line"])} for one in found["predictions"]] == lines
+    assert [{**row, "line": str(row["line"])} for row in predicted["predictions"]] == lines
     remarks = run(capsys, "predict", "o/model.npz", "data.csv")[2]
     assert remarks == "".join(
         f"exml: {count} of 180 rows need a value of {name} for a prediction\n"
-        for name, count in found["lacking"].items()
+        for name, count in predicted["lacking"].items()
     )
 
 
