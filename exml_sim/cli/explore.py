@@ -244,7 +244,8 @@ def command(
         budget_plan = plan_budget(model, oracle.costs, min(available), **worth)
         headline += f"{budget_plan.advice}\n\n"
         details += f"\n## Further money\n\n```\n{budget_plan.text()}\n```\n"
-    report = "\n".join([f"{headline}## {details}", *_preflight_section(diagnostics)])
+    checks = [f"- {escape_markdown(sentence)}" for sentence in _sentences(diagnostics)]
+    report = "\n".join([f"{headline}## {details}", "## Preflight checks", "", *checks, ""])
     write_results(out, model, table, roles, X, y, run.journal, report, data.name)
     if as_json:
         click.echo(json.dumps(_to_dict(model, diagnostics, out), indent=2))
@@ -259,12 +260,6 @@ def command(
 def _sentences(diagnostics: Sequence[Diagnostic]) -> list[str]:
     starts = {"error": "Error: ", "warning": "Warning: ", "note": ""}
     return [f"{starts[diagnostic.severity]}{diagnostic.message}." for diagnostic in diagnostics]
-
-
-def _preflight_section(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    if not diagnostics:
-        return []
-    return ["## Preflight checks", "", *(f"- {escape_markdown(sentence)}" for sentence in _sentences(diagnostics)), ""]
 
 
 def _advance(

@@ -80,10 +80,11 @@ def test_files_of_others_are_refused(tmp_path, text, message):
     assert (tmp_path / "j").read_text() == text
 
 
-def test_damage_inside_is_refused(tmp_path):
+@pytest.mark.parametrize("line", ["garbage", '{"candidate": "ct", "row": 3, "values": [1.5]}'])
+def test_a_damaged_line_or_one_without_a_checksum_is_refused(tmp_path, line):
     begun(tmp_path / "j")
     lines = (tmp_path / "j").read_text().splitlines()
-    (tmp_path / "j").write_text("\n".join([lines[0], "garbage", *lines[1:]]) + "\n")
+    (tmp_path / "j").write_text("\n".join([lines[0], line, *lines[1:]]) + "\n")
     with pytest.raises(ValueError, match="line 2: this is no line of a journal"):
         Journal.open(RUN, tmp_path / "j")
 
@@ -104,14 +105,6 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
             refused += 1
         assert (tmp_path / "f").read_bytes() == flipped
     assert refused > 0.8 * len(every)
-
-
-def test_a_line_without_a_checksum_is_refused(tmp_path):
-    begun(tmp_path / "j")
-    with (tmp_path / "j").open("a") as file:
-        file.write('{"candidate": "ct", "row": 3, "values": [1.5]}\n')
-    with pytest.raises(ValueError, match="no line of a journal"):
-        Journal.open(RUN, tmp_path / "j")
 
 
 def test_after_a_full_disk_the_next_value_stands_on_its_own_line(tmp_path, monkeypatch):
