@@ -66,8 +66,6 @@ class RecordedOracle:
         measurable: bool = True,
         watch: Callable[[int], None] | None = None,
     ) -> None:
-        if not costs:
-            raise ValueError("an oracle needs at least one candidate, got none")
         self.names = tuple(costs)
         self.costs = tuple(exact_cost(cost, f"cost of candidate {name!r}") for name, cost in costs.items())
         self.n_rows, self._journal, self._source = n_rows, journal, source

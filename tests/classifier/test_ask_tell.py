@@ -183,5 +183,3 @@ def test_the_oracle_asks_for_a_whole_purchase_at_once():
     assert oracle.query("a", [0]).tolist() == [[1.0]]
     journal.give_up("b", [3])
     assert oracle.available("b").tolist() == [True, True, True, False]
-    with pytest.raises(ValueError, match="at least one candidate"):
-        RecordedOracle({}, 4, journal)

@@ -351,11 +351,9 @@ def test_bad_data():
     X, y, oracle = clean(rows=20)
     model = ExMLClassifier.paper(budget=20)
     with pytest.raises(ValueError, match="at least 2 classes"):
-        model.fit(X, np.zeros(20), oracle)
+        model.fit(X, np.zeros(20, dtype=int), oracle)
     with pytest.raises(ValueError, match=r"y must have shape \(20,\)"):
         model.fit(X, y[:-1], oracle)
-    with pytest.raises(ValueError, match="column 'column 0' has no value in any row: leave it out"):
-        model.fit(np.full_like(X, np.nan), y, oracle)
     with pytest.raises(ValueError, match=r"must be a number of at most 1e\+38 in size, got 1e\+60"):
         model.fit(np.where(X > 9, 1e60, X), y, oracle)
     mixed = np.array(["no", 1], dtype=object)[y]

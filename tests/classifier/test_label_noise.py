@@ -100,10 +100,12 @@ def test_probabilities_at_the_border_are_taken():
     np.testing.assert_allclose(estimate.estimate, 0.5, atol=0.02)
 
 
-def test_a_distribution_may_be_given_and_the_report_says_so():
+def test_distribution_and_size_may_be_given_and_the_report_says_so():
     rows, oracle, *_ = synthetic(per_class=40)
     options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
     result = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
     assert re.search(r"hidden rows: -1 \d+% \(\d+% to \d+% possible\), 1 \d+% \(\d+% to \d+% possible\)\.", result)
-    given = ExMLClassifier(label_noise=[0.8, 0.2], **options).fit(rows.X, rows.y, oracle).report()
+    given = ExMLClassifier(label_noise=[0.8, 0.2], hidden_share=0.25, **options).fit(rows.X, rows.y, oracle).report()
+    assert given.count("Hidden rows are about 25 % of all rows, as given.") == 1
+    assert "of all rows, as given" not in result
     assert "Assumed label noise of hidden rows: -1 80%, 1 20%, as given." in given

@@ -176,14 +176,6 @@ def test_a_known_size_does_not_forbid_to_call_a_mixed_region_hidden():
     assert accuracy[0.2] > accuracy[None] - 0.02
 
 
-def test_the_report_says_a_given_size():
-    rows, oracle, *_ = synthetic(per_class=40)
-    options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
-    model = ExMLClassifier(hidden_share=0.25, **options).fit(rows.X, rows.y, oracle)
-    assert model.report().count("Hidden rows are about 25 % of all rows, as given.") == 1
-    assert "of all rows, as given" not in ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
-
-
 def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):
     (X, y, oracle), (Xt, truth, values) = mfeat("mor", 2, train=120)
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
