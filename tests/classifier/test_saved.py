@@ -89,7 +89,7 @@ def test_a_file_from_a_stranger_cannot_run_code(path, tmp_path):
     assert mark.exists()
 
 
-def altered(path, **changes):
+def alter(path, **changes):
     with np.load(path) as file:
         arrays = dict(file)
     manifest = json.loads(str(arrays["manifest"]))
@@ -122,7 +122,7 @@ def altered(path, **changes):
 )
 def test_damaged_files(path, changes, message):
     with pytest.raises(ValueError, match=message):
-        load(altered(path, **changes))
+        load(alter(path, **changes))
 
 
 def test_files_that_are_something_else(tmp_path):
