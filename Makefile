@@ -72,7 +72,7 @@ docs: $(VENV)/.dev
 # All tables are printed, also after one whose promise is broken. The whole benchmark of purchases takes hours, and the
 # table of population bounds most of an hour: python -m benchmarks.practice --rotate, python -m benchmarks.pool_bounds.
 BENCHMARKS := solver peers strategies rules shards bounds engine scale "scale --explore" sweep "practice --quick" \
-  "pool_bounds --pool default" "confidence --quick" rounding
+  "pool_bounds --pool default" "confidence --quick" rounding forest
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[bench]"

@@ -18,9 +18,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from exml_sim._internal.columns import ColumnEncoding
-from exml_sim.classifier._ask_tell import Journal
-from exml_sim.classifier._cascade import Cascade, Layer, Layout, SavedModel, load, save
+from exml_sim.classifier._cascade import Cascade, Layer
+from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._rejection_model import Frame, RejectionModel
+from exml_sim.classifier._saved_model import Layout, SavedModel, load, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, load_realdisp
 from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
 from fuzz.case import HANG, Finding, check_message, expect

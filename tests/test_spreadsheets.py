@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from exml_sim._internal.spreadsheets import neutralise, restore, write_csv, write_frame
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._cascade import load
+from exml_sim.classifier._saved_model import load
 from exml_sim.classifier.report import escape_markdown
 from exml_sim.cli import cli
 from exml_sim.cli._tables import read_table

@@ -1,4 +1,4 @@
-"""Measure free memory, and read and write amounts of it: 500M, 4G, 1.5 GiB."""
+"""Measure free memory, and write amounts of it."""
 
 from __future__ import annotations
 
@@ -61,19 +61,6 @@ def _group_folders() -> Iterator[tuple[Path, str, str]]:
         group = own.get(controller, PurePosixPath("/"))
         for parent in (group, *group.parents):
             yield mount / str(parent).lstrip("/"), limit, used
-
-
-def memory_limit(text: str) -> int:
-    """Read an amount of memory: 500M, 4G, 1.5 GiB, or bytes."""
-    plain = text.strip().lower().removesuffix("b").removesuffix("i").strip()
-    unit = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}.get(plain[-1:], 1)
-    try:
-        value = float(plain[:-1] if unit > 1 else plain) * unit
-    except ValueError:
-        value = 0.0
-    if not 1.0 <= value < float("inf"):
-        raise ValueError(f"an amount of memory is a number with K, M, G or T, like 4G; got {text!r}")
-    return int(value)
 
 
 def in_bytes(amount: int) -> str:

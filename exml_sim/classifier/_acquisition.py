@@ -48,15 +48,7 @@ class Fee:
 
 
 class Tariff:
-    """Costs of candidates and their fees, by positions of the candidates.
-
-    Parameters
-    ----------
-    names
-        Names of the candidates.
-    costs
-        Cost of one value of each; `CandidateCost` for fees.
-    """
+    """Costs of candidates and their fees (`CandidateCost`), by positions of the candidates."""
 
     def __init__(self, names: Sequence[str], costs: Sequence[Fraction]) -> None:
         self.costs, self.names = tuple(costs), tuple(names)
@@ -123,10 +115,8 @@ class LayerInput:
     ----------
     X
         Features known before the layer's exploration, shape (m, d); NaN in rows outside of `rows`.
-    y
-        Class numbers, shape (m,).
-    n_classes
-        C.
+    y, n_classes
+        Class numbers, shape (m,), and the number of classes C.
     rows
         Row numbers that the layer may use, in the random order in which they are bought.
     layer
@@ -155,10 +145,8 @@ class Acquisition:
         Layer of the cascade it was for, from 2.
     purpose
         "exploration", "validation", or "earlier" for an exploration that is continued.
-    candidate
-        Name.
-    rows
-        Row numbers.
+    candidate, rows
+        Name and row numbers.
     """
 
     number: int
@@ -169,16 +157,7 @@ class Acquisition:
 
 
 class AcquisitionManager:
-    """Pays, queries the oracle, and keeps what was bought.
-
-    Parameters
-    ----------
-    oracle
-        Source of values.
-    n_rows
-        Number of rows m.
-    budget
-        All the money.
+    """Pays from the budget, queries the oracle, and keeps what was bought of a table with m rows.
 
     Attributes
     ----------

@@ -2,21 +2,12 @@
 
 `ExMLClassifier.fit` is a function of its inputs, its random state and the answers of the oracle. `AskTell` repeats it
 with the answers so far, which `RecordedOracle` takes from the `Journal`.
-
-**Journal.** Every bought value is on disk before the learner sees it. The first line of the file describes the run
-(parameters, and a digest of the table). Every further line is a value, or a row that cannot be measured, with a
-checksum. A run with more money or candidates that continues a finished one describes itself in a further line, and
-keeps the values before it. A killed run leaves whole lines and at most one torn end, which the next run cuts off.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
@@ -27,233 +18,14 @@ from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.columns import Encodings, read_raw
-from exml_sim._internal.files import refuse_link
 from exml_sim._internal.validation import check_random_state, shown
 from exml_sim.classifier._acquisition import Tariff, add_rows
+from exml_sim.classifier._journal import Journal, digest
 from exml_sim.money import CandidateCost, Money, exact_cost, show
 from exml_sim.oracle import Oracle, availability, checked_answer
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import BaseExMLClassifier
-
-FORMAT, VERSION = "exml journal", 3
-
-#: What a run that continues another one must have in common with it.
-_COMMON = ("table", "observed", "categories")
-
-#: A candidate and a row.
-Key = tuple[str, int]
-
-
-def digest(*parts: ArrayLike) -> str:
-    """Return a short digest of arrays, by which a changed table is noticed."""
-    checksum = hashlib.sha256()
-    for part in parts:
-        array = np.asarray(part)
-        plain = array.astype(np.float64) if array.dtype.kind in "fiub" else array.astype(np.str_)
-        checksum.update(str((plain.shape, plain.dtype.str)).encode())
-        checksum.update(np.ascontiguousarray(plain).tobytes())
-    return checksum.hexdigest()[:16]
-
-
-@dataclass(slots=True, eq=False)
-class Journal:
-    """Bought values, in memory and, with a path, in a file.
-
-    Attributes
-    ----------
-    run
-        Plain values that identify the run. The file of another run is an error.
-    path
-        The file; None keeps the values in memory only. It is written with the first value.
-    values
-        Numbers of every pair of candidate and row.
-    lost
-        Pairs that cannot be measured.
-    earlier
-        Pairs that an earlier run bought, which this one continues.
-    """
-
-    run: Mapping[str, Any]
-    path: Path | None = None
-    values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
-    lost: set[Key] = field(default_factory=set)
-    earlier: set[Key] = field(default_factory=set)
-    _is_new: bool = False
-
-    @classmethod
-    def open(cls, run: Mapping[str, Any], path: Path | None = None, top_up: bool = False) -> Journal:
-        """Continue the file, if it exists; with `top_up` also that of another run on the same table.
-
-        Raises
-        ------
-        ValueError
-            If the file is no journal, is damaged before its last line, or belongs to another run.
-        """
-        journal = cls(json.loads(json.dumps(run)), path)
-        if path is not None and path.exists():
-            before = journal._read(path)
-            if before is not None and top_up and before != journal.run:
-                journal._check_same_table(before, path)
-                journal.earlier, journal._is_new = set(journal.values), True
-            elif before is not None:
-                journal._check_run(before, path)
-        return journal
-
-    @classmethod
-    def of_file(cls, path: Path) -> Journal:
-        """Read the journal of any run.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be read.
-        """
-        if not path.exists():
-            raise ValueError(f"there is no {path}: was anything explored there?")
-        journal = cls({}, path)
-        journal.run = journal._read(path) or {}
-        return journal
-
-    def begin(self) -> None:
-        """Write the line of this run, so that the folder belongs to it before any value is there."""
-        if self.path is not None and (self._is_new or not self.path.exists()):
-            self._write([])
-
-    def record(self, candidate: str, answers: Iterable[tuple[int, Sequence[float]]]) -> None:
-        """Keep values of rows, on disk first."""
-        new = [(int(row), tuple(map(float, values))) for row, values in answers]
-        self._append({"candidate": candidate, "row": row, "values": list(values)} for row, values in new)
-        self.values |= {(candidate, row): values for row, values in new}
-
-    def give_up(self, candidate: str, rows: Iterable[int]) -> None:
-        """Remember rows that cannot be measured."""
-        new = [int(row) for row in rows]
-        self._append({"candidate": candidate, "row": row, "lost": True} for row in new)
-        self.lost |= {(candidate, row) for row in new}
-
-    def _append(self, records: Iterable[dict[str, Any]]) -> None:
-        lines = [json.dumps(record | {"checksum": _checksum(record)}) for record in records]
-        if self.path is not None and lines:
-            self._write(lines)
-
-    @property
-    def _header(self) -> str:
-        return json.dumps({"format": FORMAT, "version": VERSION, "run": self.run})
-
-    def _write(self, lines: list[str]) -> None:
-        if self.path is None:
-            return
-        if not self.path.exists():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [self._header, *lines]
-        elif self._is_new:
-            record = {"continued": self.run}
-            lines = [json.dumps(record | {"checksum": _checksum(record)}), *lines]
-        self._is_new = False
-        if not lines:
-            return
-        refuse_link(self.path)
-        with self.path.open("ab") as file:
-            before = file.tell()
-            try:
-                file.write(("\n".join(lines) + "\n").encode())
-                file.flush()
-                os.fsync(file.fileno())
-            except OSError:
-                # A full disk may have taken half of a line, to which the next one must not be added.
-                with suppress(OSError):
-                    os.ftruncate(file.fileno(), before)
-                raise
-
-    def _read(self, path: Path) -> Mapping[str, Any] | None:
-        """Read all values, and return the latest run; None if the file was only the beginning of its first line."""
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-        *lines, torn = data.split(b"\n")
-        if not lines:
-            # A killed run can leave only the beginning of our own first line.
-            if not self._header.encode().startswith(torn):
-                raise ValueError(f"{path} is not a journal that exml wrote")
-            path.unlink()
-            return None
-        run: Mapping[str, Any] = _parse_header(lines[0], path)["run"]
-        for number, line in enumerate(lines[1:], 2):
-            try:
-                run = self._take(json.loads(line)) or run
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged") from None
-        if torn:
-            self._cut(path, torn, len(lines) + 1)
-        return run
-
-    def _take(self, record: dict[str, Any]) -> dict[str, Any] | None:
-        """Keep a value; return the run of a line that continues another one."""
-        if record.pop("checksum") != _checksum(record):
-            raise ValueError("another checksum")
-        if "continued" in record:
-            self.earlier = set(self.values)
-            return dict(record["continued"])
-        key = str(record["candidate"]), int(record["row"])
-        if record.get("lost"):
-            self.lost.add(key)
-        else:
-            self.values[key] = tuple(map(float, record["values"]))
-        return None
-
-    @staticmethod
-    def _cut(path: Path, torn: bytes, number: int) -> None:
-        """Cut off the end of a line that was being written when the run was killed."""
-        text = torn.decode(errors="replace")
-        try:
-            end = json.JSONDecoder().raw_decode(text)[1]
-        except ValueError:
-            end = len(text)
-        if end < len(text):
-            # A whole line with something behind it was not torn: its end is damaged.
-            raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged")
-        with path.open("r+b") as file:
-            file.truncate(path.stat().st_size - len(torn))
-
-    def _check_run(self, before: Mapping[str, Any], path: Path) -> None:
-        for name in dict.fromkeys([*before, *self.run]):
-            if before.get(name) != self.run.get(name):
-                raise ValueError(
-                    f"{path} belongs to a run with {name} {_shorten(before.get(name))}, not "
-                    f"{_shorten(self.run.get(name))}: use the same command, another folder, or --continue "
-                    "(top_up=True) for more money or candidates"
-                )
-
-    def _check_same_table(self, before: Mapping[str, Any], path: Path) -> None:
-        """Raise an error if an earlier run was about another table, or had other candidates."""
-        for name in _COMMON:
-            if before.get(name) != self.run.get(name):
-                raise ValueError(f"{path} belongs to another table: {name} differ, so nothing can be continued")
-        columns, now = before.get("candidates") or {}, self.run.get("candidates") or {}
-        for candidate in before.get("costs") or {}:
-            if candidate not in (self.run.get("costs") or {}) or columns.get(candidate) != now.get(candidate):
-                raise ValueError(f"candidate {candidate!r} of {path} must be kept, with its columns, to continue")
-
-
-def _parse_header(line: bytes, path: Path) -> dict[str, Any]:
-    try:
-        header = json.loads(line)
-        if header["format"] == FORMAT and header["version"] == VERSION and isinstance(header["run"], dict):
-            return dict(header)
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise ValueError(f"{path} is not a journal that exml wrote")
-
-
-def _checksum(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _shorten(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class MissingMeasurements(Exception):
@@ -294,8 +66,6 @@ class RecordedOracle:
         measurable: bool = True,
         watch: Callable[[int], None] | None = None,
     ) -> None:
-        if not costs:
-            raise ValueError("an oracle needs at least one candidate, got none")
         self.names = tuple(costs)
         self.costs = tuple(exact_cost(cost, f"cost of candidate {name!r}") for name, cost in costs.items())
         self.n_rows, self._journal, self._source = n_rows, journal, source
@@ -313,11 +83,6 @@ class RecordedOracle:
         """Rows by candidate that an earlier run bought."""
         rows = {name: sorted(row for owner, row in self._journal.earlier if owner == name) for name in self.names}
         return {name: np.array(places, dtype=np.int64) for name, places in rows.items() if places}
-
-    @property
-    def unused(self) -> int:
-        """Recorded values that this run has not asked for so far."""
-        return len(set(self._journal.values) - self._asked)
 
     def available(self, candidate: str) -> BoolArray:
         """Return rows that are recorded, that the source has, or that can be measured; lost rows are not there."""
@@ -444,7 +209,6 @@ class AskTell:
         run = {**_identify_run(model, X, labels, self._costs), **(about or {})}
         self.journal = Journal.open(run, None if journal is None else Path(journal), top_up)
         self._request: MeasurementRequest | None = None
-        self.unused = 0
 
     def ask(self) -> MeasurementRequest | None:
         """Return what to measure next; None when the model is fitted."""
@@ -455,7 +219,6 @@ class AskTell:
             self.model.fit(self._X, self._y, oracle, groups=self._groups)
         except MissingMeasurements as missing:
             self._request = self._make_request(missing.rows, oracle)
-        self.unused = oracle.unused
         return self._request
 
     def _make_request(self, rows: dict[str, IntArray], oracle: RecordedOracle) -> MeasurementRequest:

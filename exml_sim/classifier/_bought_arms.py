@@ -7,7 +7,7 @@ rows that were bought for it, which also give scale and bandwidth of its kernel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -36,24 +36,21 @@ from exml_sim.classifier._probability_models import Fitter
 from exml_sim.classifier._rejection_model import Frame, ModelOptions, binary_labels
 from exml_sim.seeds import Seeds
 
+#: Losses of rows by a fitter, from points, class numbers and the number of classes.
+Measure = Callable[[Fitter, FloatArray, IntArray, int], FloatArray]
+
 
 class OraclePool(Pool):
     """Candidates of an oracle as arms.
 
     Parameters
     ----------
-    acquisition
-        Pays and queries.
+    acquisition, data
+        What pays and queries; known features, labels and rows.
     arms
         Candidates that take part, as positions in the oracle.
-    data
-        Known features, labels and rows.
-    theta
-        Rejection cost of the score.
-    options
-        Kernel and penalties.
-    score
-        "risk" (Eq. 5) or "objective", see `exml_sim.bandit.scoring.Scoring`.
+    theta, options, score
+        Rejection cost, kernel and penalties of the score: "risk" (Eq. 5) or "objective".
     """
 
     def __init__(
@@ -115,8 +112,8 @@ class OracleArms(ArmState):
         self._options = options
         self._orders = [acquisition.usable_rows(arm, data.rows) for arm in self._arms]
         self._known = [np.zeros(0, dtype=np.int64) for _ in self._arms]
+        self._fresh = list(self._known)
         self._next = np.zeros(len(self._arms), dtype=np.int64)
-        self._fresh: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in self._arms]
         self._counts = np.zeros((1, len(self._arms), acquisition.n_rows), dtype=np.int32)
         # Refinement scores the same rows again: one matrix per arm is kept.
         self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
@@ -198,10 +195,13 @@ class OracleArms(ArmState):
 
     def _gram(self, i: int, rows: IntArray) -> FloatArray:
         if i not in self._grams or not np.array_equal(self._grams[i][0], rows):
-            points = np.hstack([self._data.X[rows], self._acquisition.values(self._arms[i], rows)])
+            points = self._points(i, rows)
             frame = Frame.of(points, self._options)
             self._grams[i] = rows, frame.cross(frame.points(points))
         return self._grams[i][1]
+
+    def _points(self, i: int, rows: IntArray) -> FloatArray:
+        return np.hstack([self._data.X[rows], self._acquisition.values(self._arms[i], rows)])
 
 
 def mean_certificate(parts: Sequence[Certified]) -> tuple[float, float, float]:
@@ -235,30 +235,19 @@ class OutOfFoldArms(OracleArms):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts[:-1])
         self._fit: Fitter = parts[-1]
-        self._out_of_fold: dict[tuple[int, bytes], FloatArray] = {}
-        self._ahead: dict[tuple[int, bytes], FloatArray] = {}
+        self._measured: dict[tuple[Measure, int, bytes], FloatArray] = {}
         self.levels = 1
 
     def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
         value = float(self._losses(i, rows).mean())
         return value, value, value
 
-    def _points(self, i: int, rows: IntArray) -> FloatArray:
-        return np.hstack([self._data.X[rows], self._acquisition.values(self._arms[i], rows)])
-
-    def _losses(self, i: int, rows: IntArray) -> FloatArray:
-        key = i, rows.tobytes()
-        if key not in self._out_of_fold:
+    def _losses(self, i: int, rows: IntArray, measure: Measure = out_of_fold_losses) -> FloatArray:
+        key = measure, i, rows.tobytes()
+        if key not in self._measured:
             y, classes = self._data.y[rows], self._data.n_classes
-            self._out_of_fold[key] = out_of_fold_losses(self._fit, self._points(i, rows), y, classes)
-        return self._out_of_fold[key]
-
-    def _later(self, i: int, rows: IntArray) -> FloatArray:
-        key = i, rows.tobytes()
-        if key not in self._ahead:
-            y, classes = self._data.y[rows], self._data.n_classes
-            self._ahead[key] = later_row_losses(self._fit, self._points(i, rows), y, classes)
-        return self._ahead[key]
+            self._measured[key] = measure(self._fit, self._points(i, rows), y, classes)
+        return self._measured[key]
 
     def _pair(self, leader: int, i: int, bets: bool) -> Pair:
         """Two arms on the rows that both have."""
@@ -268,7 +257,8 @@ class OutOfFoldArms(OracleArms):
         name = self._acquisition.names[self._arms[i]]
         if not bets:
             return Pair(name, *losses)
-        return pair_of(name, losses, (partial(self._later, leader, rows), partial(self._later, i, rows)))
+        later = [partial(self._losses, arm, rows, later_row_losses) for arm in (leader, i)]
+        return pair_of(name, losses, (later[0], later[1]))
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """The asymptotic confidence sequence of paired out-of-fold losses."""

@@ -1,154 +1,26 @@
-"""The fitted model: columns of X, the cascade of Section 3.3, and the file that holds them.
+"""The cascade of Section 3.3: layers in order, and what they decide about rows.
 
 A layer accepts the rows it is confident about. The others go to the next layer, which sees more features. Values
 of its candidates are requested only for these rows. Rows that the last layer rejects belong to the hidden class.
-
-A model is saved as arrays and JSON in one .npz file. Trees of dataclasses are packed generically, without pickle: a
-file from a stranger cannot run code. The file holds the training rows that kernel models need, so it is as confidential
-as the data.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim._internal import archives
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim._internal.columns import Cells, ColumnEncoding, Encodings, RawTable, encode, fit_encodings, read_raw
+from exml_sim._internal.columns import Encodings
 from exml_sim.classifier._latent_class import LatentModel
-from exml_sim.classifier._probability_models import ForestModel, MeanModel, StackedModel
-from exml_sim.classifier._regression import KernelModel
-from exml_sim.classifier._rejection_model import Frame, RejectionModel
+from exml_sim.classifier._rejection_model import RejectionModel
 from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer
 
-if TYPE_CHECKING:
-    from exml_sim.classifier.estimator import BaseExMLClassifier
-
-
-#: Columns of a candidate: a name or number, or several of them.
-Columns = str | int | Sequence[str | int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """Places of the columns.
-
-    Attributes
-    ----------
-    names
-        Names of all columns; None if X has none.
-    width
-        Number of columns of X.
-    observed
-        Places of the observed ones.
-    candidates
-        Places of the columns of every candidate; empty if values come from an oracle.
-    encodings
-        How the observed columns become numbers.
-    """
-
-    names: tuple[str, ...] | None
-    width: int
-    observed: tuple[int, ...]
-    candidates: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    encodings: Encodings = ()
-
-    @classmethod
-    def of(cls, X: Any, candidates: Mapping[str, Columns] | None = None) -> Layout:
-        """Read the layout of a training table, and fit the encodings of the observed columns.
-
-        Raises
-        ------
-        ValueError
-            If a candidate's column is not there, has two roles, or leaves no observed column.
-        """
-        table = read_raw(X)
-        names, width = table.columns if table.is_named else None, len(table.columns)
-        taken: dict[str, tuple[int, ...]] = {}
-        for candidate, columns in (candidates or {}).items():
-            several = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
-            taken[candidate] = tuple(_place(column, names, width, candidate) for column in several)
-        places = [place for own in taken.values() for place in own]
-        if len(set(places)) < len(places):
-            twice = next(place for place in places if places.count(place) > 1)
-            raise ValueError(f"column {twice if names is None else names[twice]!r} belongs to more than one candidate")
-        observed = tuple(place for place in range(width) if place not in places)
-        if not observed:
-            raise ValueError("every column of X belongs to a candidate: at least one must be observed")
-        return cls(names, width, observed, taken, fit_encodings(table.take(observed)))
-
-    @property
-    def observed_names(self) -> tuple[str, ...]:
-        """Names of the observed columns."""
-        return tuple(encoding.name for encoding in self.encodings)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the encoded observed columns."""
-        return tuple(name for encoding in self.encodings for name in encoding.feature_names)
-
-    def split(self, X: Any) -> tuple[FloatArray, dict[str, RawTable] | None]:
-        """Return encoded observed features, and raw values of the candidates, if they are in X.
-
-        Columns with names may be in any order. A table with names may lack all columns of a candidate, which then has
-        no values.
-        """
-        given = read_raw(X)
-        table = self._arrange(given)
-        points = encode(self.encodings, table.take(self.observed))
-        if not self.candidates:
-            return points, None
-        has_names = self.names is not None and given.is_named
-        there = set(given.columns) if has_names else set(table.columns)
-        return points, {
-            name: table.take(places)
-            for name, places in self.candidates.items()
-            if any(table.columns[place] in there for place in places)
-        }
-
-    def _arrange(self, table: RawTable) -> RawTable:
-        """Return the columns in the order of the training table; those of absent candidates are missing."""
-        if self.names is None or not table.is_named:
-            if len(table.columns) != self.width:
-                raise ValueError(f"X must have {self.width} columns as in fit, got {len(table.columns)}")
-            return table
-        absent = {
-            self.names[at]
-            for places in self.candidates.values()
-            if not any(self.names[at] in table.columns for at in places)
-            for at in places
-        }
-        lacking = [name for name in self.names if name not in table.columns and name not in absent]
-        extra = [name for name in table.columns if name not in self.names]
-        if lacking or extra:
-            what = f"{', '.join(map(repr, lacking))} missing" if lacking else f"{extra[0]!r} is unknown"
-            raise ValueError(f"the columns of X are not those of the training table: {what}")
-        blank = Cells(np.full(len(table), np.nan), "number")
-        return RawTable(self.names, tuple(blank if name in absent else table[name] for name in self.names))
-
-
-def _place(column: str | int, names: tuple[str, ...] | None, width: int, candidate: str) -> int:
-    if isinstance(column, str):
-        if names is None or column not in names:
-            there = "X has no names of columns" if names is None else f"X has {', '.join(names)}"
-            raise ValueError(f"candidate {candidate!r}: there is no column {column!r}; {there}")
-        return names.index(column)
-    if not 0 <= int(column) < width:
-        raise ValueError(f"candidate {candidate!r}: there is no column {column} of {width}")
-    return int(column)
-
-
-#: Values of a candidate for some rows, and a mask of the rows that have one.
-Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]
+#: Candidate values of rows: an oracle, or arrays by name.
+Values = Oracle | Mapping[str, Any] | None
 
 #: Between the names of missing candidates.
 AND = " and "
@@ -232,16 +104,25 @@ class Cascade:
         """Candidates that some layer needs, first use first."""
         return tuple(dict.fromkeys(name for layer in self.layers for name in layer.candidates))
 
-    def decide(self, X: FloatArray, ask: Ask, watch: Watch | None = None, fill: Collection[str] = ()) -> Decisions:
+    def decide(
+        self,
+        X: FloatArray,
+        source: Values,
+        encodings: Mapping[str, Encodings] | None = None,
+        watch: Watch | None = None,
+        fill: Collection[str] = (),
+    ) -> Decisions:
         """Send every row through the layers until one accepts it.
 
         Parameters
         ----------
         X
             Observed features, shape (n, d).
-        ask
+        source
             Source of candidate values. It is asked at most once for a value, and only for rows that reach a layer that
             needs it.
+        encodings
+            How recorded values become numbers, by candidate.
         watch
             Receives the outputs of every layer.
         fill
@@ -252,32 +133,29 @@ class Cascade:
         longest = len(AND.join(self.candidates))
         winner, layer, seen = np.full(n, -1), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         missing: NDArray[np.str_] = np.full(n, "", dtype=f"<U{max(1, longest)}")
-        values = _RequestedValues(ask, n)
+        values = _RequestedValues(source, self.candidates, n, encodings)
         pending = np.arange(n)
         for number, current in enumerate(self.layers, 1):
             reaching = pending
             is_filled = bool(current.candidates) and set(current.candidates) <= set(fill)
             initial = getattr(current.model, "initial", None) if is_filled else None
-            pending = _drop_incomplete(current.candidates, getattr(ask, "available", None), pending, missing)
+            pending = values.drop_incomplete(current.candidates, pending, missing)
             if initial is not None and len(blank := np.setdiff1d(reaching, pending)):
                 winner[blank], accepted = initial.evaluate(X[blank])
                 if watch is not None:
                     watch(blank, initial.outputs(X[blank]))
                 missing[blank], seen[blank], layer[blank[accepted]] = "", number, number
-            for name in current.candidates:
-                present = values.fetch(name, pending)
-                missing[pending[~present]] = name
-                pending = pending[present]
             if not len(pending):
                 break
-            points = np.hstack([X[pending], *(values.tables[name][pending] for name in current.candidates)])
+            points = np.hstack([X[pending], *(values.fetch(name, pending) for name in current.candidates)])
             winner[pending], accepted = current.model.evaluate(points)
             if watch is not None:
                 watch(pending, current.model.outputs(points))
             seen[pending] = number
             layer[pending[accepted]] = number
             pending = pending[~accepted]
-        return Decisions(winner, layer, seen, missing, values.asked_rows())
+        asked = {name: np.flatnonzero(mask) for name, mask in values.asked.items()}
+        return Decisions(winner, layer, seen, missing, asked)
 
     def explain(self, decisions: Decisions, classes: NDArray[Any], hidden_label: Any) -> list[str]:
         """Return one sentence per row."""
@@ -297,243 +175,59 @@ class Cascade:
         return sentences
 
 
-def _drop_incomplete(
-    names: tuple[str, ...], available: Callable[[str], BoolArray] | None, pending: IntArray, missing: NDArray[np.str_]
-) -> IntArray:
-    """Return the rows that have all candidates; note all that the others lack, and request nothing of them."""
-    if available is None or not names or not len(pending):
-        return pending
-    present = np.array([available(name)[pending] for name in names])
-    complete = present.all(axis=0)
-    for place in np.flatnonzero(~complete):
-        missing[pending[place]] = AND.join(name for name, has in zip(names, present[:, place], strict=True) if not has)
-    return np.asarray(pending[complete], dtype=np.int64)
-
-
 class _RequestedValues:
-    """Values requested so far."""
+    """Values of candidates; each is requested at most once.
 
-    def __init__(self, ask: Ask, n: int) -> None:
-        self._ask, self._n = ask, n
-        self.tables: dict[str, FloatArray] = {}
-        self._asked: dict[str, BoolArray] = {}
-        self._present: dict[str, BoolArray] = {}
-
-    def fetch(self, name: str, rows: IntArray) -> BoolArray:
-        """Request values that are not known yet; return which of the rows have one."""
-        asked = self._asked.setdefault(name, np.zeros(self._n, dtype=np.bool_))
-        present = self._present.setdefault(name, np.zeros(self._n, dtype=np.bool_))
-        new = rows[~asked[rows]]
-        if len(new):
-            values, here = self._ask(name, new)
-            if name not in self.tables:
-                self.tables[name] = np.full((self._n, values.shape[1]), np.nan)
-            self.tables[name][new[here]] = values[here]
-            asked[new], present[new] = True, here
-        return present[rows]
-
-    def asked_rows(self) -> dict[str, IntArray]:
-        return {name: np.flatnonzero(mask) for name, mask in self._asked.items()}
-
-
-def make_ask(
-    source: Oracle | Mapping[str, Any] | None,
-    needed: tuple[str, ...],
-    n_rows: int,
-    encodings: Mapping[str, Encodings] | None = None,
-) -> Ask:
-    """Turn an oracle, or a mapping from candidate to values, into the source of `Cascade.decide`.
-
-    A candidate that the source does not have is missing in every row. Recorded values are encoded as in training.
-    """
-    if source is None or isinstance(source, Mapping):
-        given = {name: values for name in needed if (values := (source or {}).get(name)) is not None}
-        oracle: Oracle | None = ArrayOracle(given, encodings=encodings) if given else None
-    elif isinstance(source, Oracle):
-        oracle = source.encoded_by(encodings or {}) if isinstance(source, ArrayOracle) else source
-    else:
-        raise ValueError(f"candidate values must be an oracle or a mapping from name to array, got {source!r}")
-
-    def ask(name: str, rows: IntArray) -> tuple[FloatArray, BoolArray]:
-        nothing = np.full((len(rows), 1), np.nan), np.zeros(len(rows), dtype=np.bool_)
-        if oracle is None or name not in oracle.names:
-            return nothing
-        present = availability(oracle, name, n_rows)[rows]
-        if not present.any():
-            return nothing
-        answer = checked_answer(oracle.query(name, rows[present]), name, rows[present])
-        values = np.full((len(rows), answer.shape[1]), np.nan)
-        values[present] = answer
-        return values, present
-
-    def available(name: str) -> BoolArray:
-        if oracle is None or name not in oracle.names:
-            return np.zeros(n_rows, dtype=np.bool_)
-        return availability(oracle, name, n_rows)
-
-    ask.available = available  # type: ignore[attr-defined]
-    return ask
-
-
-FORMAT, VERSION = "exml model", 4
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SavedModel:
-    """A cascade with its labels and the names of its columns: all that predicting needs.
-
-    Attributes
+    Parameters
     ----------
-    cascade
-        The layers.
-    classes
-        Known classes.
-    hidden_label
-        Label of the hidden class.
-    layout
-        Columns of X and the encodings of the observed ones.
-    candidates
-        Encodings of the columns of every candidate that the cascade needs.
+    source
+        Where they come from. A candidate that it does not have is missing in every row.
+    names
+        Candidates that may be requested.
+    n_rows
+        Number of rows.
+    encodings
+        How recorded values are encoded: as in training.
     """
 
-    cascade: Cascade
-    classes: NDArray[Any]
-    hidden_label: Any
-    layout: Layout
-    candidates: dict[str, Encodings]
+    def __init__(
+        self, source: Values, names: tuple[str, ...], n_rows: int, encodings: Mapping[str, Encodings] | None
+    ) -> None:
+        self._oracle: Oracle | None
+        if source is None or isinstance(source, Mapping):
+            given = {name: values for name in names if (values := (source or {}).get(name)) is not None}
+            self._oracle = ArrayOracle(given, encodings=encodings) if given else None
+        elif isinstance(source, Oracle):
+            self._oracle = source.encoded_by(encodings or {}) if isinstance(source, ArrayOracle) else source
+        else:
+            raise ValueError(f"candidate values must be an oracle or a mapping from name to array, got {source!r}")
+        self._n_rows = n_rows
+        self._tables: dict[str, FloatArray] = {}
+        self.asked = {name: np.zeros(n_rows, dtype=np.bool_) for name in names}
 
-    @classmethod
-    def of(cls, model: BaseExMLClassifier) -> SavedModel:
-        """Take what predicting needs from a fitted classifier."""
-        known, widths = model.encodings_, model.widths_
-        needed = {name: known.get(name) or _numbered(name, widths[name]) for name in model.cascade_.candidates}
-        return cls(model.cascade_, model.classes_, model.hidden_label, model.layout_, needed)
+    def available(self, name: str) -> BoolArray:
+        """Return the rows that have a value."""
+        if self._oracle is None or name not in self._oracle.names:
+            return np.zeros(self._n_rows, dtype=np.bool_)
+        return availability(self._oracle, name, self._n_rows)
 
-    def decide(self, observed: Any, values: Mapping[str, Any]) -> Decisions:
-        """Decide as `ExMLClassifier.decide`, from the observed columns and those of candidates."""
-        table, encodings = read_raw(observed), self.layout.encodings
-        if len(table.columns) != len(encodings):
-            raise ValueError(f"the model was trained on {len(encodings)} observed columns, got {len(table.columns)}")
-        points = encode(encodings, table)
-        return self.cascade.decide(points, make_ask(values, self.cascade.candidates, len(points), self.candidates))
+    def drop_incomplete(self, names: tuple[str, ...], rows: IntArray, missing: NDArray[np.str_]) -> IntArray:
+        """Return the rows that have all candidates; note all that the others lack, and request nothing of them."""
+        if not names or not len(rows):
+            return rows
+        present = np.array([self.available(name)[rows] for name in names])
+        complete = present.all(axis=0)
+        for place in np.flatnonzero(~complete):
+            missing[rows[place]] = AND.join(name for name, has in zip(names, present[:, place], strict=True) if not has)
+        return np.asarray(rows[complete], dtype=np.int64)
 
-    def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
-        """Return labels of decided rows; `undecided` for rows that lack a value."""
-        return decisions.labels(self.classes, self.hidden_label, undecided)
-
-    def explain(self, decisions: Decisions) -> list[str]:
-        """Return one sentence per row."""
-        return self.cascade.explain(decisions, self.classes, self.hidden_label)
-
-
-def _numbered(name: str, width: int) -> Encodings:
-    """Return encodings of plain numbers, for an oracle that does not know its columns."""
-    names = (name,) if width == 1 else tuple(f"{name}{i}" for i in range(width))
-    return tuple(ColumnEncoding(column, "number") for column in names)
-
-
-_KINDS = {
-    kind.__name__: kind
-    for kind in (
-        SavedModel,
-        Cascade,
-        Layer,
-        Layout,
-        ColumnEncoding,
-        RejectionModel,
-        Frame,
-        LatentModel,
-        ForestModel,
-        KernelModel,
-        MeanModel,
-        StackedModel,
-    )
-}
-
-
-def save(saved: SavedModel, path: Path) -> None:
-    """Write the file; an existing one is not overwritten.
-
-    Raises
-    ------
-    ValueError
-        If a layer is a user's own estimator, which is no plain array.
-    """
-    arrays: dict[str, Any] = {}
-    manifest = {"format": FORMAT, "version": VERSION, "model": pack(saved, arrays)}
-    # The fastest level: numpy's own would take seconds for forests of many rows.
-    with path.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in {"manifest": np.array(json.dumps(manifest)), **arrays}.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
-
-
-def load(path: Path) -> SavedModel:
-    """Read a file that `save` wrote.
-
-    Raises
-    ------
-    ValueError
-        If it is something else, or damaged.
-    """
-    with archives.open_archive(path, "a model that exml explore saved") as file:
-        if "manifest" not in file:
-            raise ValueError("it holds no manifest")
-        manifest = json.loads(str(file["manifest"]))
-        if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-            raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION}")
-        saved = unpack(manifest["model"], file)
-        if not isinstance(saved, SavedModel):
-            raise ValueError("it holds no model")
-        for encodings in (saved.layout.encodings, *saved.candidates.values()):
-            for encoding in encodings:
-                encoding.check()
-        for layer in saved.cascade.layers:
-            used = [saved.layout.encodings, *(saved.candidates[name] for name in layer.candidates)]
-            width = sum(len(encoding.feature_names) for encodings in used for encoding in encodings)
-            layer.model.check(width, len(saved.classes))
-        return saved
-
-
-def pack(value: Any, arrays: dict[str, Any]) -> Any:
-    """Turn a tree of dataclasses into JSON values; numeric arrays are added to `arrays`."""
-    if is_dataclass(value) and type(value).__name__ in _KINDS:
-        return {"kind": type(value).__name__} | {f.name: pack(getattr(value, f.name), arrays) for f in fields(value)}
-    if isinstance(value, np.ndarray) and value.dtype in (np.float64, np.int64):
-        arrays[name := f"array_{len(arrays)}"] = value
-        return {"kind": "array", "name": name}
-    if isinstance(value, np.ndarray):
-        return {"kind": "labels", "values": value.tolist()}
-    if isinstance(value, Mapping):
-        return {"kind": "mapping", "items": [[key, pack(part, arrays)] for key, part in value.items()]}
-    if isinstance(value, tuple | list):
-        return [pack(part, arrays) for part in value]
-    plain = value.item() if isinstance(value, np.generic) else value
-    if plain is None or isinstance(plain, bool | int | float | str):
-        return plain
-    raise ValueError(
-        "only rejection, forest and kernel models are saved as plain arrays: pickle a classifier of your own"
-    )
-
-
-def unpack(value: Any, file: Mapping[str, Any]) -> Any:
-    """Build the tree again from what `pack` wrote."""
-    if isinstance(value, list):
-        return tuple(unpack(part, file) for part in value)
-    if not isinstance(value, dict):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"a number must be finite, got {value}")
-        return value
-    kind, content = value["kind"], {name: part for name, part in value.items() if name != "kind"}
-    if kind == "array":
-        array = file[content["name"]]
-        if array.dtype != np.int64 and (array.dtype != np.float64 or not np.isfinite(array).all()):
-            raise ValueError("an array must be finite numbers")
-        return array
-    if kind == "labels":
-        return np.array(content["values"])
-    if kind == "mapping":
-        return {str(key): unpack(part, file) for key, part in content["items"]}
-    if kind not in _KINDS:
-        raise ValueError(f"it holds an unknown kind of object, {kind!r}")
-    return _KINDS[kind](**{name: unpack(part, file) for name, part in content.items()})
+    def fetch(self, name: str, rows: IntArray) -> FloatArray:
+        """Return values of rows that have one; those that are not known yet are requested."""
+        new = rows[~self.asked[name][rows]]
+        if len(new):
+            assert self._oracle is not None
+            answer = checked_answer(self._oracle.query(name, new), name, new)
+            table = self._tables.setdefault(name, np.full((self._n_rows, answer.shape[1]), np.nan))
+            table[new] = answer
+            self.asked[name][new] = True
+        return self._tables[name][rows]

@@ -197,7 +197,7 @@ class LatentLayers(LayerFitter):
         votes = LatentVotes.of(fit, y)
         result = votes.count(theta, reaching if reaching is not None and reaching.any() else None)
         reason = f"the likeliest class, known or hidden, cross-validated on {result.rows} bought rows"
-        choice = ThetaChoice(result.theta, (result,), reason, True)
+        choice = ThetaChoice(result.theta, (result,), reason)
         return FittedLayer(fit.model, name, X.shape[1], result.theta, choice, Decided(*votes.vote(theta)), fit)
 
     def place_first(self, first: FittedLayer, second: FittedLayer, y: IntArray, rows: IntArray) -> FittedLayer | None:

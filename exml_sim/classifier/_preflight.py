@@ -85,7 +85,7 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     for name in ("target", "tolerated_rejection"):
         if not 0 <= getattr(p, name) <= 1:
             raise ValueError(f"{name} must be in [0, 1], got {getattr(p, name)}")
-    p.thetas = tuple(float(theta) for theta in check_theta(list(p.thetas)))
+    p.thetas = tuple(float(theta) for theta in check_theta(np.ravel(p.thetas).tolist()))
     is_automatic = isinstance(p.theta, str) and p.theta == "auto"
     p.theta = _resolve_theta(p.theta, "theta")
     p.initial_theta = _resolve_theta(p.initial_theta, "initial_theta")
@@ -194,16 +194,14 @@ class DataSummary:
     ----------
     X, y
         Observed features and labels.
-    names, costs, available
-        Candidates, their costs, and how many rows of each can be bought.
-    budget
-        The money.
+    names, costs, available, budget
+        Candidates, their costs, how many rows of each can be bought, and the money.
     columns
         Names of the observed columns; numbered if empty.
     first_rows
         Rows that the first round buys of the candidate that gets fewest; None if unknown.
     memory
-        Bytes that may be used; None for what is free.
+        Free bytes; None if unknown.
     max_kernel_rows
         Rows above which models do not compare all pairs of rows; None if they always do.
     """
@@ -216,7 +214,7 @@ class DataSummary:
     budget: Fraction
     columns: Sequence[str] = field(default=())
     first_rows: int | None = None
-    memory: int | None = None
+    memory: int | None = field(default_factory=free_memory)
     max_kernel_rows: int | None = None
 
 
@@ -305,10 +303,10 @@ def _check_classes(data: DataSummary) -> list[Diagnostic]:
     return [Diagnostic(code, text, WARNING, "labels") for code, text in warnings]
 
 
-def _find_similar(name: str, others: Sequence[str]) -> str | None:
+def _find_similar(name: str, larger: Sequence[str]) -> str | None:
     """Return a class with more rows that is spelled nearly the same."""
-    same = [other for other in others if _fold_case(other) == _fold_case(name)]
-    near = difflib.get_close_matches(name, others, n=1, cutoff=0.75) if len(name) > 2 else []
+    same = [other for other in larger if _fold_case(other) == _fold_case(name)]
+    near = difflib.get_close_matches(name, larger, n=1, cutoff=0.75) if len(name) > 2 else []
     return same[0] if same else near[0] if near else None
 
 
@@ -411,16 +409,11 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
 
 
 def _check_size(data: DataSummary) -> list[Diagnostic]:
-    rows, limit = len(data.X), data.max_kernel_rows
-    need = estimate_bytes(rows, limit)
-    have = free_memory() if data.memory is None else data.memory
-    if have is not None and need > have:
-        text = (
-            f"{rows} rows need about {in_bytes(need)} of memory, {in_bytes(have)} are available: "
-            f"at most about {max_rows(have, limit)} rows fit"
-        )
-        return [Diagnostic("too_little_memory", text, ERROR, "size")]
-    return []
+    need = estimate_bytes(len(data.X), data.max_kernel_rows)
+    if data.memory is None or need <= data.memory:
+        return []
+    text = f"{len(data.X)} rows need about {in_bytes(need)} of memory, {in_bytes(data.memory)} are available"
+    return [Diagnostic("too_little_memory", text, ERROR, "size")]
 
 
 def estimate_bytes(rows: int, max_kernel_rows: int | None = None) -> int:
@@ -438,12 +431,3 @@ def check_memory(rows: int) -> None:
             f"rejection models of {rows} rows need at least {in_bytes(need)} of memory, {in_bytes(have)} are "
             'available: use model="auto", or fewer rows'
         )
-
-
-def max_rows(memory: int, max_kernel_rows: int | None = None) -> int:
-    """Return the largest number of rows that fits into the memory."""
-    low, high = 0, 2**40
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if estimate_bytes(middle, max_kernel_rows) <= memory else (low, middle)
-    return low

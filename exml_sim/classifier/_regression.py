@@ -291,6 +291,11 @@ def grow_forest(
     -------
     The nodes of all trees, one tree behind the other (a leaf has feature -1 and children 0); the first node of every
     tree; the mean of the trees that did not draw a row, 0 where all drew it, shape of T.
+
+    Notes
+    -----
+    With 40 trees, 10 columns and 3 targets ``RandomForestRegressor`` takes 75, 17, 6 and 3.5 times as long for 32, 120,
+    400 and 1,500 rows (``python -m benchmarks.forest``).
     """
     if 0 in X.shape:
         raise ValueError(f"a forest needs at least one row and one column; got shape {X.shape}")

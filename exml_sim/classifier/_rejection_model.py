@@ -287,12 +287,11 @@ class ThetaResult:
 
 @dataclass(frozen=True, slots=True)
 class ThetaChoice:
-    """A chosen theta, all results, why it was chosen, and whether a target was met."""
+    """A chosen theta, all results, and why it was chosen."""
 
     theta: float
     results: tuple[ThetaResult, ...]
     reason: str
-    met: bool
 
     @property
     def chosen(self) -> ThetaResult:
@@ -400,7 +399,7 @@ def choose_initial(results: Sequence[ThetaResult], target: float) -> ThetaChoice
             f"no rejection cost reaches {target:.0%} accuracy on accepted rows; this one has the highest "
             f"({best.accuracy:.1%})"
         )
-    return ThetaChoice(best.theta, tuple(results), reason, bool(good))
+    return ThetaChoice(best.theta, tuple(results), reason)
 
 
 def choose_fewest_errors(results: Sequence[ThetaResult], n_classes: int, where: str) -> ThetaChoice:
@@ -408,7 +407,7 @@ def choose_fewest_errors(results: Sequence[ThetaResult], n_classes: int, where: 
     best = min(results, key=lambda result: (result.estimated_errors(n_classes), result.theta))
     errors = best.estimated_errors(n_classes)
     reason = f"fewest estimated errors ({errors:g} of {best.rows}) on {where}"
-    return ThetaChoice(best.theta, tuple(results), reason, True)
+    return ThetaChoice(best.theta, tuple(results), reason)
 
 
 def choose_augmented(votes: Votes, thetas: Sequence[float], n_classes: int, reaching: BoolArray | None) -> ThetaChoice:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,18 +20,7 @@ from exml_sim._internal.columns import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
 from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
-from exml_sim.classifier._cascade import (
-    Cascade,
-    Columns,
-    Decisions,
-    Layer,
-    Layout,
-    SavedModel,
-    Watch,
-    load,
-    make_ask,
-    save,
-)
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Values, Watch
 from exml_sim.classifier._growth import (
     Assessment,
     Grower,
@@ -55,6 +43,7 @@ from exml_sim.classifier._preflight import (
     resolve_parameters,
 )
 from exml_sim.classifier._probability_models import encode_groups, group_duplicates, join_groups
+from exml_sim.classifier._saved_model import Columns, Layout, SavedModel, load, save
 from exml_sim.classifier.constants import PAPER_THETAS
 from exml_sim.classifier.evaluation import Evaluation, cross_validate, evaluate
 from exml_sim.classifier.report import render_report
@@ -63,9 +52,6 @@ from exml_sim.oracle import ArrayOracle, Oracle, zip_names
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, ClassifierMixin
-
-#: Candidate values of rows: an oracle, or arrays by name.
-Values = Oracle | Mapping[str, Any] | None
 
 
 def _require_fitted(model: Any) -> None:
@@ -76,27 +62,6 @@ def _require_fitted(model: Any) -> None:
             f"This {type(model).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
             "using this estimator."
         )
-
-
-class _WithProbabilities:
-    """A method of models that have probabilities; rejection models do not have the attribute."""
-
-    def __init__(self, method: Callable[..., FloatArray]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, model: Any, owner: type) -> Callable[..., FloatArray]:
-        if model is None:
-            return self._method
-        if hasattr(model, "cascade_"):
-            has = all(isinstance(layer.model, LatentModel) for layer in model.cascade_.layers)
-        else:
-            has = not (isinstance(model.model, str) and model.model == "rejection")
-        if not has:
-            raise AttributeError(
-                "rejection models have no probabilities: decision_function has their values, model='auto' has both"
-            )
-        return MethodType(self._method, model)
 
 
 class BaseExMLClassifier:
@@ -305,7 +270,7 @@ class BaseExMLClassifier:
         oracle: Oracle | None = None,
         *,
         groups: ArrayLike | None = None,
-        **others: Any,
+        **unsupported: Any,
     ) -> Self:
         """Assess the observed columns, explore, and train.
 
@@ -321,12 +286,14 @@ class BaseExMLClassifier:
         groups
             Group of every row, such as a person with several rows. Out-of-fold predictions keep rows of a group
             together, as they always do with duplicated rows.
-        others
+        unsupported
             Refused: rows have no weights (`sample_weight`).
         """
-        if others:
-            hint = ": every row is one purchase; leave rows out, or repeat them" if "sample_weight" in others else ""
-            raise TypeError(f"fit takes no {next(iter(others))}{hint}")
+        if unsupported:
+            hint = (
+                ": every row is one purchase; leave rows out, or repeat them" if "sample_weight" in unsupported else ""
+            )
+            raise TypeError(f"fit takes no {next(iter(unsupported))}{hint}")
         # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
         with one_thread("blas"):
             return self._fit(X, y, oracle, groups)
@@ -494,26 +461,35 @@ class BaseExMLClassifier:
     def decide(self, X: Any, oracle: Values = None) -> Decisions:
         """Return which layer decided what, row by row, and which values were requested."""
         points, source = self._split(X, oracle)
-        return self.cascade_.decide(points, make_ask(source, self.cascade_.candidates, len(points), self.encodings_))
+        return self.cascade_.decide(points, source, self.encodings_)
 
     def explain(self, X: Any, oracle: Values = None) -> list[str]:
         """Return one sentence per row: which layer decided it, or which value it lacks."""
         return self.cascade_.explain(self.decide(X, oracle), self.classes_, self.hidden_label)
 
-    @_WithProbabilities
-    def predict_proba(self, X: Any, oracle: Values = None) -> FloatArray:
-        """Return probabilities of the known classes in the order of `classes_`, and of the hidden class last.
+    @property
+    def predict_proba(self) -> Callable[..., FloatArray]:
+        """Predict probabilities of the known classes in the order of `classes_`, and of the hidden class last.
 
-        Every row by the last layer that saw it. Rejection models have none.
+        Called with X and an oracle, as `predict`. Every row by the last layer that saw it. Rejection models have no
+        probabilities, and so no such attribute.
         """
-        return self._outputs(X, oracle)
+        if hasattr(self, "cascade_"):
+            has_probabilities = all(isinstance(layer.model, LatentModel) for layer in self.cascade_.layers)
+        else:
+            has_probabilities = not (isinstance(self.model, str) and self.model == "rejection")
+        if not has_probabilities:
+            raise AttributeError(
+                "rejection models have no probabilities: decision_function has their values, model='auto' has both"
+            )
+        return self._predict_outputs
 
     def decision_function(self, X: Any, oracle: Values = None) -> FloatArray:
         """Return probabilities, or values h of rejection models, by the last layer that saw the row.
 
         Of two classes, the second less the first.
         """
-        outputs = self._outputs(X, oracle)[:, : len(self.classes_)]
+        outputs = self._predict_outputs(X, oracle)[:, : len(self.classes_)]
         return np.asarray(outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs, dtype=np.float64)
 
     def score(self, X: Any, y: ArrayLike, oracle: Values = None) -> float:
@@ -554,7 +530,7 @@ class BaseExMLClassifier:
             raise ValueError("candidate values are columns of X: leave the oracle out")
         return points, oracle if values is None else values
 
-    def _outputs(self, X: Any, oracle: Values) -> FloatArray:
+    def _predict_outputs(self, X: Any, oracle: Values = None) -> FloatArray:
         parts: list[tuple[IntArray, FloatArray]] = []
         decisions = self._decide_all(X, oracle, lambda rows, outputs: parts.append((rows, outputs)))
         out = np.zeros((len(decisions.layer), len(self.classes_) + 1))
@@ -565,9 +541,8 @@ class BaseExMLClassifier:
     def _decide_all(self, X: Any, oracle: Values, watch: Watch | None = None) -> Decisions:
         """Decide all rows, or raise an error that names all candidates that rows lack."""
         points, source = self._split(X, oracle)
-        ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
         fill = tuple(source) if oracle is None and isinstance(source, Mapping) else ()
-        decisions = self.cascade_.decide(points, ask, watch, fill)
+        decisions = self.cascade_.decide(points, source, self.encodings_, watch, fill)
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
             lacking = decisions.count_lacking(self.cascade_.candidates)

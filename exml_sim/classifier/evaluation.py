@@ -230,16 +230,10 @@ def evaluate(
     cascade: bool,
     nested: NestedPredictions | None = None,
 ) -> Evaluation | None:
-    """Evaluate a run; None if it was not cross-validated, because theta was given.
+    """Evaluate the layers of a run; None if it was not cross-validated, because theta was given.
 
     Parameters
     ----------
-    records
-        Its layers.
-    y
-        Class numbers of observed labels.
-    classes
-        Known classes.
     cascade
         Whether layers before the last one decide, too.
     nested
@@ -382,14 +376,7 @@ def cross_validate(
 ) -> NestedPredictions | None:
     """Cross-validate the last layer and the first one before it; None for rejection models and further layers.
 
-    Parameters
-    ----------
-    records
-        Layers of a run.
-    y
-        Class numbers of all rows.
-    groups
-        Group number of every row; None if all are apart.
+    Rows of a group stay together; without groups all are apart.
     """
     from exml_sim.classifier._layers import LatentLayers
 

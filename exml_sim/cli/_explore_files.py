@@ -14,8 +14,9 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.columns import fill_missing
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
-from exml_sim.classifier._ask_tell import Journal
-from exml_sim.classifier._cascade import Decisions, SavedModel, make_ask, save
+from exml_sim.classifier._cascade import Decisions
+from exml_sim.classifier._journal import Journal
+from exml_sim.classifier._saved_model import SavedModel, save
 from exml_sim.classifier.budget_plan import LearningCurve
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict
@@ -102,14 +103,13 @@ def write_results(
         if name in paid and model.bought_[model.ledger_.names.index(name), row]:
             paid[name][row] = values
     paid = {name: fill_missing(model.encodings_[name], values) for name, values in paid.items()}
-    points, needed = model.layout_.split(X)[0], model.cascade_.candidates
     probabilities = np.full((len(table), len(model.classes_) + 1), np.nan)
 
     def watch(places: IntArray, outputs: FloatArray) -> None:
         # Rejection models have no probability of the hidden class.
         probabilities[places] = outputs if outputs.shape[1] == probabilities.shape[1] else np.nan
 
-    decisions = model.cascade_.decide(points, make_ask(paid, needed, len(table)), watch)
+    decisions = model.cascade_.decide(model.layout_.split(X)[0], paid, watch=watch)
     heads, ids = make_id_columns(table, roles.id)
     results = zip(y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from exml_sim._internal.arrays import IntArray
 from exml_sim._internal.columns import CellError, Cells, ColumnEncoding, Encodings
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
@@ -57,18 +58,9 @@ class FilledRequest:
 
 
 def read_request(
-    path: Path, table: Table, encodings: Mapping[str, Encodings], rows: Mapping[str, object]
+    path: Path, table: Table, encodings: Mapping[str, Encodings], rows: Mapping[str, IntArray]
 ) -> FilledRequest:
-    """Read the values that are asked for.
-
-    Parameters
-    ----------
-    path, table
-        The request, and the table that it is about.
-    encodings
-        Encodings of the columns of every candidate.
-    rows
-        Row numbers by candidate that lack a value.
+    """Read the values of a table that are asked for: of `rows` by candidate.
 
     Raises
     ------
@@ -77,7 +69,7 @@ def read_request(
     """
     filled, content = FilledRequest(), read_table(path, na_values=table.na_values)
     place = {str(line): row for row, line in enumerate(table.lines)}
-    asked = {(name, int(row)) for name, places in rows.items() for row in places}  # type: ignore[attr-defined]
+    asked = {(name, int(row)) for name, places in rows.items() for row in places}
     where = {name: i for i, name in enumerate(content.header)}
     keys = zip(content.raw(table.unit), content.raw("candidate"), content.cells, content.lines, strict=True)
     for line, name, cells, at in keys:

@@ -101,16 +101,16 @@ class Table:
         is_category : bool
             Numbers are names of levels.
         """
-        words = self.raw(column)
-        numbers = self._convert_plain(words)
-        stripped = [None if self.is_blank(word) else word.strip() for word in words]
+        cells = self.raw(column)
+        numbers = self._convert_plain(cells)
+        stripped = [None if self.is_blank(cell) else cell.strip() for cell in cells]
         if numbers is None:
             parsed = [float("nan") if word is None else parse_number(word) for word in stripped]
             is_numeric = all(number is not None for number in parsed)
             numbers = np.array(parsed, dtype=np.float64) if is_numeric else None
         if numbers is not None and not is_category:
             return Cells(numbers, "number")
-        texts = np.empty(len(words), dtype=object)
+        texts = np.empty(len(cells), dtype=object)
         texts[:] = stripped
         levels = tuple(sorted({word for word in stripped if word is not None})) if is_category else None
         return Cells(texts, "text", levels)
@@ -312,6 +312,11 @@ def parse_offer(text: str) -> Offer:
     if not (equals and colon and name.strip() and columns.strip(" ,")):
         raise ValueError(f"a candidate is NAME=COLUMN[,COLUMN]:COST, like ct=ct1,ct2:5.0; got {text!r}")
     return Offer(name.strip(), parse_names(columns), exact_cost(cost.strip(), f"cost of candidate {name.strip()!r}"))
+
+
+def read_offers(candidates: Sequence[str], costs: Path | None) -> tuple[Offer, ...]:
+    """Parse the candidates of a command, and read those of its table of costs."""
+    return (*map(parse_offer, candidates), *(() if costs is None else read_costs(costs)))
 
 
 def read_costs(path: Path) -> tuple[Offer, ...]:

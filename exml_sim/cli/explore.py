@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim._internal.columns import Cells, Encodings, RawTable, parse_number
-from exml_sim._internal.memory import memory_limit
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
-from exml_sim.classifier._ask_tell import AskTell, Journal, MeasurementRequest
-from exml_sim.classifier._cascade import Layout
+from exml_sim.classifier._ask_tell import AskTell, MeasurementRequest
+from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._preflight import (
     CANDIDATE_SCORES,
     EXPLORE,
@@ -31,6 +30,7 @@ from exml_sim.classifier._preflight import (
     raise_errors,
 )
 from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
+from exml_sim.classifier._saved_model import Layout
 from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
@@ -46,8 +46,7 @@ from exml_sim.cli._tables import (
     assign_roles,
     parse_na_values,
     parse_names,
-    parse_offer,
-    read_costs,
+    read_offers,
     read_table,
 )
 from exml_sim.money import show
@@ -55,6 +54,8 @@ from exml_sim.oracle import ArrayOracle
 
 #: Parameters of the classifier that are no options, or that an option of another name sets.
 _NO_OPTIONS = ("budget", "budget_ratio", "random_state", "n_jobs", "candidates", "costs", "C_h", "C_g")
+#: Parameters that are a number or a word, and those that may also be a list of them.
+_PARSED, _LISTS = {"theta", "initial_theta", "gamma", "hidden_share"}, {"thetas", "label_noise"}
 _CHOICES: dict[str, Sequence[str]] = {
     "alignment": ("sample", "budget"),
     "objective": ("risk", "risk_per_cost"),
@@ -134,7 +135,6 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--C", "penalty", type=float, help="Penalty of rejection models: C_h and C_g in Python.  [default: 0.1]")
 @options.seed
 @options.n_jobs
-@click.option("--memory", metavar="SIZE", help="Largest memory, like 4G.  [default: what is free]")
 @click.option("--ignore-errors", is_flag=True, help="Continue in spite of errors of the preflight checks.")
 @click.option("--dry-run", is_flag=True, help="Print the purchase plan and its cost; buy and write nothing.")
 @click.option(
@@ -165,7 +165,6 @@ def command(
     value_per_correct: float | None,
     rows_to_predict: int | None,
     request_measurements: bool,
-    memory: str | None,
     ignore_errors: bool,
     dry_run: bool,
     out: Path,
@@ -192,8 +191,7 @@ def command(
     check_value(**worth)
     if not dry_run:
         check_target(out, force, top_up)
-    limit = None if memory is None else memory_limit(memory)
-    offers = (*(parse_offer(text) for text in candidate), *(() if costs is None else read_costs(costs)))
+    offers = read_offers(candidate, costs)
     if not offers:
         raise click.UsageError("Missing option '--candidate' (or '--costs')")
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
@@ -216,7 +214,6 @@ def command(
         budget=plan.budget,
         columns=layout.feature_names,
         first_rows=plan.first_rows,
-        memory=limit,
         max_kernel_rows=None if model.resolve(len(np.unique(y))).uses_rejection else MAX_KERNEL_ROWS,
     )
     diagnostics = (*diagnose_levels(oracle.encodings), *check_data(summary))
@@ -247,7 +244,8 @@ def command(
         budget_plan = plan_budget(model, oracle.costs, min(available), **worth)
         headline += f"{budget_plan.advice}\n\n"
         details += f"\n## Further money\n\n```\n{budget_plan.text()}\n```\n"
-    report = "\n".join([f"{headline}## {details}", *_preflight_section(diagnostics)])
+    checks = [f"- {escape_markdown(sentence)}" for sentence in _sentences(diagnostics)]
+    report = "\n".join([f"{headline}## {details}", "## Preflight checks", "", *checks, ""])
     write_results(out, model, table, roles, X, y, run.journal, report, data.name)
     if as_json:
         click.echo(json.dumps(_to_dict(model, diagnostics, out), indent=2))
@@ -256,21 +254,12 @@ def command(
     if not quiet:
         for sentence in _sentences([item for item in diagnostics if item.severity == "warning"]):
             click.echo(sentence)
-        if run.unused:
-            were = "1 recorded value was" if run.unused == 1 else f"{run.unused} recorded values were"
-            click.echo(f"{were} not needed in the end.")
     click.echo(f"Saved {', '.join(FILES)} in {out}.")
 
 
 def _sentences(diagnostics: Sequence[Diagnostic]) -> list[str]:
     starts = {"error": "Error: ", "warning": "Warning: ", "note": ""}
     return [f"{starts[diagnostic.severity]}{diagnostic.message}." for diagnostic in diagnostics]
-
-
-def _preflight_section(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    if not diagnostics:
-        return []
-    return ["## Preflight checks", "", *(f"- {escape_markdown(sentence)}" for sentence in _sentences(diagnostics)), ""]
 
 
 def _advance(
@@ -340,56 +329,22 @@ def _make_model(given: dict[str, Any]) -> BaseExMLClassifier:
     """Turn options into parameters of the classifier; options that are not given keep its defaults."""
     preset, penalty, budget = given.pop("preset"), given.pop("penalty"), given.pop("budget")
     parameters = {name: value for name, value in given.items() if value is not None and name != "seed"}
-    for name in _PARSERS.keys() & parameters:
-        parameters[name] = _PARSERS[name](parameters[name])
+    for name in _PARSED & parameters.keys():
+        parameters[name] = _parse_option(parameters[name])
+    for name in _LISTS & parameters.keys():
+        parts = [_parse_option(part) for part in parameters[name].split(",")]
+        parameters[name] = parts if len(parts) > 1 else parts[0]
     parameters |= {"budget": budget, "random_state": given["seed"]}
     parameters |= {} if penalty is None else {"C_h": penalty, "C_g": penalty}
     return BaseExMLClassifier.paper(**parameters) if preset == "paper" else BaseExMLClassifier(**parameters)
 
 
-def _parse(text: str, what: str) -> float:
-    number = parse_number(text)
+def _parse_option(text: str) -> Any:
+    """Return a number, a fraction from a percentage, or else the text; the classifier checks what they mean."""
+    number = parse_number(text.strip().removesuffix("%"))
     if number is None:
-        raise ValueError(f"{what}, got {text!r}")
-    return number
-
-
-def _parse_theta(text: str) -> float | str:
-    return text if text == "auto" else _parse(text, "--theta must be auto or a number in (0, 1/2)")
-
-
-def _parse_thetas(text: str) -> list[float]:
-    return [_parse(part, "--thetas must be numbers in (0, 1/2)") for part in text.split(",")]
-
-
-def _parse_gamma(text: str) -> float | str:
-    return text if text == "median" else _parse(text, "--gamma must be median or a number")
-
-
-def _parse_label_noise(text: str) -> list[float] | str:
-    if text.strip() in ("estimate", "uniform"):
         return text.strip()
-    what = "--label-noise must be estimate, uniform or probabilities like 0.8,0.2"
-    return [_parse(part, what) for part in text.split(",")]
-
-
-def _parse_share(text: str) -> float:
-    """Read 0.1 and 10% alike."""
-    what = "--hidden-share must be a share like 0.1 or 10%"
-    share = _parse(text.strip().removesuffix("%"), what) / (100.0 if text.strip().endswith("%") else 1.0)
-    if not 0.0 <= share < 1.0:
-        raise ValueError(f"{what}, at least 0 and below 1, got {text!r}")
-    return share
-
-
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "theta": _parse_theta,
-    "initial_theta": _parse_theta,
-    "thetas": _parse_thetas,
-    "gamma": _parse_gamma,
-    "label_noise": _parse_label_noise,
-    "hidden_share": _parse_share,
-}
+    return number / 100.0 if text.strip().endswith("%") else number
 
 
 def read_problem(
@@ -399,8 +354,6 @@ def read_problem(
 
     Parameters
     ----------
-    table, roles
-        The file and its columns.
     measurable : bool
         Whether missing values can be measured; then a row with a blank cell is measured as a whole.
     categories : collection of str

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 #: Options of a plan from a table.
 TABLE_OPTIONS = (
-    *("pilot", "exploration", "label", "observed", "candidate", "costs", "categories"),
+    *("pilot", "label", "observed", "candidate", "costs", "categories"),
     *("value_per_correct", "rows_to_predict", "encoding", "delimiter", "na_values"),
 )
 PROBLEM_OPTIONS = ("K", "theta", "kappa_lambda", "gap", "gaps", "strategy", "kernel", "rows", "population")
 _POOL_OPTIONS = ("delta", "certify", "out", "plugins", "trust")
 #: Options of every kind of plan, beside --quiet and --json.
 OPTIONS = {
-    "a table with --pilot or --exploration": ("file", "seed", *TABLE_OPTIONS),
+    "a table with --pilot": ("file", "seed", *TABLE_OPTIONS),
     "parameters": ("delta", *PROBLEM_OPTIONS),
     "a store": ("store", *_POOL_OPTIONS),
     "a pool": ("file", "trials", "seed", "n_jobs", *_POOL_OPTIONS),
@@ -36,12 +36,6 @@ OPTIONS = {
 
 _table_options = options.combine(
     click.option("--pilot", type=int, metavar="ROWS", help="Complete rows that the plan is made from."),
-    click.option(
-        "--exploration",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="Plan further purchases after exml explore.",
-    ),
     click.option("--label", metavar="COLUMN", help="Column of observed labels, with a table."),
     click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
     click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
@@ -86,9 +80,8 @@ def command(
     With theta, kappa Lambda and a gap: the budgets of the bounds. Without them: also the budget needed in simulation,
     on the synthetic pool, or on the pools of a study's file, or read from a store.
 
-    With a table and --pilot, or an exploration's folder: the expected accuracy of exml explore versus its budget, with
-    an interval. With --value-per-correct and --rows-to-predict also the expected net benefit, the best budget and the
-    break-even budget.
+    With a table and --pilot: the expected accuracy of exml explore versus its budget, with an interval. With
+    --value-per-correct and --rows-to-predict also the expected net benefit, the best budget and the break-even budget.
 
     With --certify: also the smallest budget whose failure probability is certified by simulation to be at most delta,
     with confidence 1 - 1e-9. The trials use a seed that nobody chose, a digest of pool, strategy and budget. The
@@ -102,12 +95,12 @@ def command(
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
     table = {name: given.pop(name) for name in TABLE_OPTIONS}
     has_problem = any(options.is_typed(name) for name in PROBLEM_OPTIONS)
-    has_table = table["pilot"] is not None or table["exploration"] is not None
+    has_table = table["pilot"] is not None
     from_table, from_parameters, from_store, from_pool = OPTIONS
     _check_options(from_table if has_table else from_parameters if has_problem else from_store if store else from_pool)
     if has_table:
         if file is None:
-            raise click.UsageError("--pilot and --exploration go with a table")
+            raise click.UsageError("--pilot goes with a table")
         from exml_sim.cli._table_plan import plan_table
 
         plan = plan_table(file, table, seed or 0)

@@ -10,7 +10,7 @@ import click
 from exml_sim._internal.columns import RawTable
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
-from exml_sim.classifier._cascade import SavedModel, load
+from exml_sim.classifier._saved_model import SavedModel, load
 from exml_sim.cli import _options as options
 from exml_sim.cli._explore_files import make_id_columns
 from exml_sim.cli._tables import Table, parse_na_values, read_table

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
 from exml_sim.classifier._ask_tell import AskTell
@@ -61,19 +60,8 @@ def test_an_exploration_that_breaks_off_leaves_an_exact_ledger():
         pool.explore("successive_elimination", 100)
     assert np.array_equal(buyer.ledger.pulls[0], buyer.bought.sum(axis=1))
     assert buyer.ledger.spent == sum(
-        Fraction(len(one.rows)) * (1 if one.candidate == "a" else 2) for one in buyer.purchases
+        Fraction(len(purchase.rows)) * (1 if purchase.candidate == "a" else 2) for purchase in buyer.purchases
     )
-
-
-def test_only_pulls_of_the_latest_round_can_be_taken_back():
-    ledger = Ledger(10, [1, 2])
-    with pytest.raises(ValueError, match="latest round"):
-        ledger.take_back([1, 0])
-    ledger.buy([2, 1])
-    with pytest.raises(ValueError, match=r"has the pulls \[2, 1\]"):
-        ledger.take_back([3, 0])
-    ledger.take_back([1, 1])
-    assert (ledger.spent, ledger.pulls[0].tolist()) == (1, [1, 0])
 
 
 def recount(purchases, names, costs):
@@ -153,7 +141,7 @@ def test_wrong_fees_are_one_line():
         Tariff(("a", "b"), two)
 
 
-def measured(budget, names, journal, laboratory, rows, **options):
+def explore_in_laboratory(budget, names, journal, laboratory, rows, **options):
     """Run to the end in a laboratory; return the run and the values that were asked for."""
     model = ExMLClassifier(budget=budget, explore="always", model="kernel")
     run, asked = AskTell(model, rows.X, rows.y, dict.fromkeys(names, 1), journal=journal, **options), []
@@ -169,21 +157,21 @@ def test_a_finished_purchase_is_topped_up_and_a_candidate_added(tmp_path):
     laboratory = {name: oracle.query(name, np.arange(150)) for name in oracle.names}
     low, mid, high = oracle.names
     path = tmp_path / "j"
-    first, asked = measured(60, (low, mid), path, laboratory, rows)
+    first, asked = explore_in_laboratory(60, (low, mid), path, laboratory, rows)
     before = dict(first.journal.values)
-    more, further = measured(110, (low, mid), path, laboratory, rows, top_up=True)
+    more, further = explore_in_laboratory(110, (low, mid), path, laboratory, rows, top_up=True)
     assert len(asked) == first.model.ledger_.spent == 60
     assert not set(asked) & set(further)
     assert len(further) == 50
     assert more.model.ledger_.spent == 110
     # The same again buys nothing, and a run that was killed in the middle goes on.
-    assert measured(110, (low, mid), path, laboratory, rows, top_up=True)[1] == []
+    assert explore_in_laboratory(110, (low, mid), path, laboratory, rows, top_up=True)[1] == []
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-20]))
-    again, rest = measured(110, (low, mid), path, laboratory, rows, top_up=True)
+    again, rest = explore_in_laboratory(110, (low, mid), path, laboratory, rows, top_up=True)
     assert len(rest) == 20
     assert again.model.ledger_.to_csv() == more.model.ledger_.to_csv()
-    added, new = measured(220, (low, mid, high), path, laboratory, rows, top_up=True)
+    added, new = explore_in_laboratory(220, (low, mid, high), path, laboratory, rows, top_up=True)
     assert added.model.selected_ == (high,)
     assert added.model.ledger_.spent == 220 == 110 + len(new)
     assert before.items() <= added.journal.values.items()
@@ -192,7 +180,7 @@ def test_a_finished_purchase_is_topped_up_and_a_candidate_added(tmp_path):
         (200, (low, mid, high), "values for 220 are bought already: a budget to continue must be larger, got 200"),
     ]:
         with pytest.raises(ValueError, match=message):
-            measured(budget, names, path, laboratory, rows, top_up=True)
+            explore_in_laboratory(budget, names, path, laboratory, rows, top_up=True)
     rows = SimpleNamespace(X=rows.X + 1.0, y=rows.y)
     with pytest.raises(ValueError, match="belongs to another table: table differ"):
-        measured(500, (low, mid, high), path, laboratory, rows, top_up=True)
+        explore_in_laboratory(500, (low, mid, high), path, laboratory, rows, top_up=True)

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
@@ -34,23 +33,23 @@ def signal_task(seed=0, rows=240):
 def test_the_default_purchase_says_how_sure_it_is():
     X, y, oracle = signal_task()
     model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
-    said = model.records_[1].selection.report
+    report = model.records_[1].selection.report
     assert model.selected_ == ("signal",)
-    assert said.selected == "signal"
-    assert {one.name for one in said.comparisons} == {"noise", "more"}
+    assert report.selected == "signal"
+    assert {comparison.name for comparison in report.comparisons} == {"noise", "more"}
     # The race was clear after so few rows that there is no limit yet, and the report warns.
-    assert max(one.rows for one in said.comparisons) < FEWEST_ROWS
-    assert sorted(said.cannot_be_excluded) == ["more", "noise", "signal"]
-    assert "2 of the 2 other candidates cannot be excluded" in said.sentence()
+    assert max(comparison.rows for comparison in report.comparisons) < FEWEST_ROWS
+    assert sorted(report.cannot_be_excluded) == ["more", "noise", "signal"]
+    assert "2 of the 2 other candidates cannot be excluded" in report.sentence()
     assert sum(line.endswith("| cannot be excluded |") for line in model.report().splitlines()) == 2
-    assert said.rows_left == 240 - max(one.rows for one in said.comparisons)
-    assert said.sentence() in model.report()
+    assert report.rows_left == 240 - max(comparison.rows for comparison in report.comparisons)
+    assert report.sentence() in model.report()
     assert (
         "| against signal | difference | at least, with 95 % (approximate) | proven at least | rows | |"
         in model.report()
     )
     plain = json.loads(json.dumps(layers_to_dict(model.records_, model.ledger_.names)))[1]
-    assert plain["statement"]["sentence"] == said.sentence()
+    assert plain["statement"]["sentence"] == report.sentence()
     low, high = plain["looks"][0][0]["interval"]
     assert low < plain["looks"][0][0]["loss"] < high
     pickle.loads(pickle.dumps(model))
@@ -69,23 +68,23 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
     base = LayerInput(X, y, 2, np.array(rows), 2)
     buyer = AcquisitionManager(oracle, len(y), 1000)
     pool = OutOfFoldPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
-    said = pool.explore("uniform_allocation", 2 * len(rows)).report()
+    report = pool.explore("uniform_allocation", 2 * len(rows)).report()
     held = {}
     for name in names[:2]:
         points = np.hstack([X[rows], oracle.query(name, rows)])
         held[name] = brier(normalise(KernelFitter()(points, one_hot(y[rows], 2))[1]), y[rows])
-    assert said.selected == "signal"
-    assert said.comparisons[0].difference == pytest.approx(float((held["noise"] - held["signal"]).mean()))
+    assert report.selected == "signal"
+    assert report.comparisons[0].difference == pytest.approx(float((held["noise"] - held["signal"]).mean()))
 
 
 def test_enough_rows_are_bet_on():
     X, y, oracle = signal_task(rows=120)
     model = ExMLClassifier(budget_ratio=1, model="kernel").fit(X, y, oracle)
-    said = model.records_[1].selection.report
-    assert said.proven_worse
-    assert "models fitted to earlier rows predict" in said.proof
-    limits = [one for one in said.comparisons if one.proven_at_least is not None]
-    assert all(0.0 < one.proven_at_least < one.difference for one in limits)
+    report = model.records_[1].selection.report
+    assert report.proven_worse
+    assert "models fitted to earlier rows predict" in report.proof
+    limits = [comparison for comparison in report.comparisons if comparison.proven_at_least is not None]
+    assert all(0.0 < comparison.proven_at_least < comparison.difference for comparison in limits)
 
 
 def test_a_strategy_stops_when_it_is_confident_and_the_rest_buys_rows_of_the_winner():
@@ -111,17 +110,6 @@ def test_training_losses_have_intervals_and_a_statement_too():
     assert all(low < high for low, high in record.selection.intervals)
     assert "groups of" in record.selection.report.method
     assert f"{record.selection.intervals[0][0]:.3f} to {record.selection.intervals[0][1]:.3f}" in model.report()
-
-
-def test_a_looser_confidence_costs_less():
-    rows, *_ = synthetic(per_class=100, test_per_class=1, angles=[0, 90])
-    pool = FeaturePool(rows, theta=0.1, ball=0.8)
-    loose = pool.explore(by_name("successive_elimination", confidence=0.6, epsilon=0.05), 2000)
-    strict = pool.explore(by_name("successive_elimination", confidence=0.999), 2000)
-    assert loose.confident
-    assert loose.ledger.spent < strict.ledger.spent
-    with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
-        by_name("successive_elimination", confidence=2.0)
 
 
 def test_training_losses_have_no_evidence():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.classifier import ExMLClassifier
@@ -16,24 +15,6 @@ from exml_sim.classifier.evaluation import (
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import clean, synthetic
 from theory.risk_limits import limit_risk
-
-
-def coverage(interval, n, p):
-    """Exact probability that the interval holds p."""
-    return sum(binom.pmf(k, n, p) for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
-
-
-def test_intervals_cover_by_enumeration():
-    grid = np.linspace(0.001, 0.999, 199)
-    for n in (1, 5, 17):
-        assert min(coverage(clopper_pearson, n, p) for p in grid) >= 0.95
-
-    def wald(k, n):
-        """Planted error: the interval of the textbooks."""
-        half = 1.96 * np.sqrt(k / n * (1 - k / n) / n)
-        return k / n - half, k / n + half
-
-    assert min(coverage(wald, 17, p) for p in grid) < 0.95
 
 
 def recount(model, y):
@@ -61,20 +42,23 @@ def test_figures_are_those_of_a_recount(options):
     rows, oracle, *_ = synthetic(per_class=40, angles=[20, 90])
     model = ExMLClassifier(budget=120, explore="always", **{"model": "kernel", **options}).fit(rows.X, rows.y, oracle)
     y = np.searchsorted(model.classes_, rows.y)
-    found, slow = model.evaluation_, recount(model, y)
-    own, full, plain, most = found.metrics
+    evaluation, slow = model.evaluation_, recount(model, y)
+    own, full, plain, most = evaluation.metrics
     assert (own.right, own.rows) == (slow["right"], slow["accepted"])
     assert (full.right, plain.right) == (slow["full"], slow["plain"])
-    assert found.rows == len(model.records_[-1].rows) == full.rows == own.rows + found.hidden
+    assert evaluation.rows == len(model.records_[-1].rows) == full.rows == own.rows + evaluation.hidden
     truth = y[model.records_[-1].rows]
     assert most.right == np.bincount(truth).max()
     assert most.balanced == 0.5
-    assert full.right - plain.right == found.gained - found.lost
-    assert [(one.name, one.rows) for one in found.classes] == [(-1, int((truth == 0).sum())), (1, int(truth.sum()))]
-    assert sum(one.recognised for one in found.classes) == own.right
+    assert full.right - plain.right == evaluation.gained - evaluation.lost
+    assert [(metric.name, metric.rows) for metric in evaluation.classes] == [
+        (-1, int((truth == 0).sum())),
+        (1, int(truth.sum())),
+    ]
+    assert sum(metric.recognised for metric in evaluation.classes) == own.right
     assert f"| this model, on the rows that it accepts | {own.right} of {own.rows} |" in model.report()
     theta = model.records_[-1].theta
-    assert f"Risk at most {found.limit_risk(theta):.3f} with " in model.report()
+    assert f"Risk at most {evaluation.limit_risk(theta):.3f} with " in model.report()
     assert f"rejecting everything costs {theta:g}." in model.report()
 
 
@@ -124,9 +108,9 @@ def test_lopsided_mislabelling_that_the_data_cannot_see_is_said():
 
 def test_label_noise_that_hardly_separates_hidden_rows_is_reported():
     noises = np.array([[0.9, 0.1], [0.5, 0.5]])
-    (found,) = diagnose_noise(LabelNoise(noises, np.array([400.0, 0.0]), 50), ["one", "two"])
-    assert (found.code, found.subject) == ("one_sided_noise_estimated", "one")
-    assert "(90% to 100% possible)" in found.message
+    (warning,) = diagnose_noise(LabelNoise(noises, np.array([400.0, 0.0]), 50), ["one", "two"])
+    assert (warning.code, warning.subject) == ("one_sided_noise_estimated", "one")
+    assert "(90% to 100% possible)" in warning.message
     assert diagnose_noise(LabelNoise(noises, np.array([0.0, 400.0]), 50), ["one", "two"]) == []
     assert diagnose_noise(None, ["one", "two"]) == []
 
@@ -135,15 +119,15 @@ def test_candidates_that_do_not_help_are_said_not_to():
     """A test at 5 %: of six tables it may be wrong about one."""
     code = "candidates_do_not_help"
     options = {"budget": 150, "explore": "always", "model": "kernel"}
-    said = []
+    warned = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         rows, good, *_ = synthetic(seed, per_class=50, angles=[90, 80])
         noise = ArrayOracle({"a": rng.normal(size=150), "b": rng.normal(size=150)})
         bad, fine = (ExMLClassifier(**options).fit(rows.X, rows.y, source).evaluation_ for source in (noise, good))
-        said.append(code in [found.code for found in bad.diagnostics])
-        assert code not in [found.code for found in fine.diagnostics]
-    assert sum(said) >= 5
+        warned.append(code in [diagnostic.code for diagnostic in bad.diagnostics])
+        assert code not in [diagnostic.code for diagnostic in fine.diagnostics]
+    assert sum(warned) >= 5
 
 
 def test_a_given_theta_has_no_figures():

@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from exml_sim.classifier import _ask_tell as journals
-from exml_sim.classifier._ask_tell import Journal, digest
+from exml_sim.classifier import _journal as journals
+from exml_sim.classifier._journal import Journal, digest
 
 RUN = {"budget": "200", "table": "abc"}
 
 
-def begun(path):
+def begin_journal(path):
     journal = Journal.open(RUN, path)
     journal.record("ct", [(3, (0.1 + 0.2, -1e-300)), (1, (5.0, 6.0))])
     journal.give_up("blood", [7])
@@ -18,7 +18,7 @@ def begun(path):
 
 
 def test_what_was_recorded_is_read_back_to_the_last_bit(tmp_path):
-    first = begun(tmp_path / "folder" / "j")
+    first = begin_journal(tmp_path / "folder" / "j")
     again = Journal.open(RUN, tmp_path / "folder" / "j")
     assert again.values == first.values == {("ct", 3): (0.1 + 0.2, -1e-300), ("ct", 1): (5.0, 6.0)}
     assert again.lost == {("blood", 7)}
@@ -26,7 +26,7 @@ def test_what_was_recorded_is_read_back_to_the_last_bit(tmp_path):
 
 def test_every_cut_of_the_file_leaves_the_whole_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(journals.os, "fsync", lambda handle: None)
-    begun(tmp_path / "j")
+    begin_journal(tmp_path / "j")
     data = (tmp_path / "j").read_bytes()
     for length in range(len(data) + 1):
         (tmp_path / "cut").write_bytes(data[:length])
@@ -44,7 +44,7 @@ def test_a_value_is_on_the_disk_before_it_is_known(tmp_path, monkeypatch):
     def broken(handle):
         raise OSError(28, "No space left on device")
 
-    journal = begun(tmp_path / "j")
+    journal = begin_journal(tmp_path / "j")
     monkeypatch.setattr(journals.os, "fsync", broken)
     with pytest.raises(OSError, match="No space"):
         journal.record("ct", [(4, (1.0, 2.0))])
@@ -54,7 +54,7 @@ def test_a_value_is_on_the_disk_before_it_is_known(tmp_path, monkeypatch):
 def test_the_file_is_forced_to_the_disk(tmp_path, monkeypatch):
     forced = []
     monkeypatch.setattr(journals.os, "fsync", lambda handle: forced.append(os.fstat(handle).st_size))
-    journal = begun(tmp_path / "j")
+    journal = begin_journal(tmp_path / "j")
     assert (tmp_path / "j").stat().st_size in forced
     assert len(journal.values) == 2
 
@@ -80,16 +80,17 @@ def test_files_of_others_are_refused(tmp_path, text, message):
     assert (tmp_path / "j").read_text() == text
 
 
-def test_damage_inside_is_refused(tmp_path):
-    begun(tmp_path / "j")
+@pytest.mark.parametrize("line", ["garbage", '{"candidate": "ct", "row": 3, "values": [1.5]}'])
+def test_a_damaged_line_or_one_without_a_checksum_is_refused(tmp_path, line):
+    begin_journal(tmp_path / "j")
     lines = (tmp_path / "j").read_text().splitlines()
-    (tmp_path / "j").write_text("\n".join([lines[0], "garbage", *lines[1:]]) + "\n")
+    (tmp_path / "j").write_text("\n".join([lines[0], line, *lines[1:]]) + "\n")
     with pytest.raises(ValueError, match="line 2: this is no line of a journal"):
         Journal.open(RUN, tmp_path / "j")
 
 
 def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
-    begun(tmp_path / "j")
+    begin_journal(tmp_path / "j")
     data = (tmp_path / "j").read_bytes()
     truth = Journal.open(RUN, tmp_path / "j")
     refused, every = 0, [*range(0, 8 * len(data) - 8, 5), *range(8 * len(data) - 8, 8 * len(data))]
@@ -106,17 +107,9 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
     assert refused > 0.8 * len(every)
 
 
-def test_a_line_without_a_checksum_is_refused(tmp_path):
-    begun(tmp_path / "j")
-    with (tmp_path / "j").open("a") as file:
-        file.write('{"candidate": "ct", "row": 3, "values": [1.5]}\n')
-    with pytest.raises(ValueError, match="no line of a journal"):
-        Journal.open(RUN, tmp_path / "j")
-
-
 def test_after_a_full_disk_the_next_value_stands_on_its_own_line(tmp_path, monkeypatch):
     """Planted error: half of a line reaches the disk. It must not become the beginning of the next one."""
-    journal = begun(tmp_path / "j")
+    journal = begin_journal(tmp_path / "j")
     data = (tmp_path / "j").read_bytes()
 
     def half(handle):

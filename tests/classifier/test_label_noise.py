@@ -13,7 +13,7 @@ from exml_sim.classifier._latent_class import estimate_label_noise, noise_grid
 from tests.classifier.tasks import synthetic
 
 
-def drawn(rng, distribution, n, neighbours=10, noise=0.05, sizes=None):
+def draw_mixture(rng, distribution, n, neighbours=10, noise=0.05, sizes=None):
     """Held-out probabilities of rows of equal classes, the last hidden, and their labels."""
     n_classes = len(distribution)
     corners = np.full((n_classes, n_classes), noise / (n_classes - 1))
@@ -25,7 +25,7 @@ def drawn(rng, distribution, n, neighbours=10, noise=0.05, sizes=None):
     return p, y
 
 
-def plain_fit(p, y, distribution, k, e):
+def fit_plainly(p, y, distribution, k, e):
     """Log-likelihood and prior at weights found row by row, density by density."""
     n_classes = p.shape[1]
     means = [[1 - e if a == c else e / (n_classes - 1) for a in range(n_classes)] for c in range(n_classes)]
@@ -49,13 +49,13 @@ def plain_fit(p, y, distribution, k, e):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_fit_is_that_of_a_plain_loop(n_classes):
     rng = np.random.default_rng(n_classes)
-    p, y = drawn(rng, np.full(n_classes, 1 / n_classes), 30)
+    p, y = draw_mixture(rng, np.full(n_classes, 1 / n_classes), 30)
     p = np.clip(p, constants.MIN_BORDER_DISTANCE, 1 - constants.MIN_BORDER_DISTANCE)
     p /= p.sum(axis=1, keepdims=True)  # scipy refuses points off the simplex
     distributions = noise_grid(n_classes)
     noise_log_likelihoods = latent_class._noise_log_likelihoods(p, y, distributions, 4.0, 0.12)
     for distribution, entry in zip(distributions[::3], noise_log_likelihoods[::3], strict=True):
-        assert entry == pytest.approx(plain_fit(p, y, distribution, 4.0, 0.12), rel=1e-9)
+        assert entry == pytest.approx(fit_plainly(p, y, distribution, 4.0, 0.12), rel=1e-9)
 
 
 @pytest.mark.parametrize(("share", "sizes"), [(0.5, None), (0.8, None), (0.2, None), (0.8, (0.15, 0.5, 0.35))])
@@ -63,7 +63,7 @@ def test_the_distribution_of_a_drawn_mixture_is_found(share, sizes):
     """Also if one known class is rare; the estimate is pulled to the fair die, so it may stop short."""
     distribution = np.array([share, 1 - share])
     for seed in range(5):
-        estimate = estimate_label_noise(*drawn(np.random.default_rng(seed), distribution, 400, sizes=sizes))
+        estimate = estimate_label_noise(*draw_mixture(np.random.default_rng(seed), distribution, 400, sizes=sizes))
         assert abs(estimate.estimate[0] - share) < 0.08
         low, high = estimate.range
         assert low[0] <= share + 1e-9
@@ -72,14 +72,14 @@ def test_the_distribution_of_a_drawn_mixture_is_found(share, sizes):
 
 def test_more_classes_lean_where_the_distribution_leans():
     distribution = np.array([0.1, 0.1, 0.7, 0.1])
-    estimate = estimate_label_noise(*drawn(np.random.default_rng(0), distribution, 400, neighbours=16))
+    estimate = estimate_label_noise(*draw_mixture(np.random.default_rng(0), distribution, 400, neighbours=16))
     assert estimate.estimate.argmax() == 2
     assert estimate.estimate[2] > 0.5
     assert estimate.estimate.sum() == pytest.approx(1.0)
 
 
 def test_relabelled_classes_relabel_the_distribution():
-    p, y = drawn(np.random.default_rng(1), np.array([0.6, 0.3, 0.1]), 120)
+    p, y = draw_mixture(np.random.default_rng(1), np.array([0.6, 0.3, 0.1]), 120)
     turned = estimate_label_noise(p[:, ::-1], 2 - y)
     np.testing.assert_allclose(turned.estimate[::-1], estimate_label_noise(p, y).estimate, rtol=1e-9)
 
@@ -100,13 +100,12 @@ def test_probabilities_at_the_border_are_taken():
     np.testing.assert_allclose(estimate.estimate, 0.5, atol=0.02)
 
 
-def test_a_distribution_may_be_given_and_the_report_says_so():
+def test_distribution_and_size_may_be_given_and_the_report_says_so():
     rows, oracle, *_ = synthetic(per_class=40)
     options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
     result = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
     assert re.search(r"hidden rows: -1 \d+% \(\d+% to \d+% possible\), 1 \d+% \(\d+% to \d+% possible\)\.", result)
-    given = ExMLClassifier(label_noise=[0.8, 0.2], **options).fit(rows.X, rows.y, oracle).report()
+    given = ExMLClassifier(label_noise=[0.8, 0.2], hidden_share=0.25, **options).fit(rows.X, rows.y, oracle).report()
+    assert given.count("Hidden rows are about 25 % of all rows, as given.") == 1
+    assert "of all rows, as given" not in result
     assert "Assumed label noise of hidden rows: -1 80%, 1 20%, as given." in given
-    for distribution in ([0.8, 0.3], [1.0, 0.0], [0.5, 0.3, 0.2], "x", [0.5, float("nan")]):
-        with pytest.raises(ValueError, match="label_noise must be"):
-            ExMLClassifier(label_noise=distribution, **options).fit(rows.X, rows.y, oracle)

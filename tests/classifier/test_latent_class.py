@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier._cascade import Cascade, Layer, SavedModel, load, save
+from exml_sim.classifier._cascade import Cascade, Layer
 from exml_sim.classifier._latent_class import (
     decide,
     estimate_row_losses,
@@ -21,8 +21,8 @@ from exml_sim.classifier._latent_class import (
 )
 from exml_sim.classifier._probability_models import make_fitter, normalise, one_hot
 from exml_sim.classifier._regression import KernelFitter
+from exml_sim.classifier._saved_model import SavedModel, load, save
 from exml_sim.classifier.constants import MIN_SIZE_DEVIATIONS, SMALL_HIDDEN_SIZE
-from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import mfeat, synthetic
 
 
@@ -176,14 +176,6 @@ def test_a_known_size_does_not_forbid_to_call_a_mixed_region_hidden():
     assert accuracy[0.2] > accuracy[None] - 0.02
 
 
-def test_the_report_says_a_given_size():
-    rows, oracle, *_ = synthetic(per_class=40)
-    options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
-    model = ExMLClassifier(hidden_share=0.25, **options).fit(rows.X, rows.y, oracle)
-    assert model.report().count("Hidden rows are about 25 % of all rows, as given.") == 1
-    assert "of all rows, as given" not in ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
-
-
 def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):
     (X, y, oracle), (Xt, truth, values) = mfeat("mor", 2, train=120)
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
@@ -204,6 +196,8 @@ def test_bad_models_and_laws_are_refused_before_anything_is_spent():
         ({"label_noise": "guess"}, "label_noise must be .* got 'guess'"),
         ({"label_noise": [0.5, 0.6]}, "2 probabilities below 1 of sum 1"),
         ({"label_noise": [1.0, 0.0]}, "2 probabilities below 1 of sum 1"),
+        ({"label_noise": [0.5, 0.3, 0.2]}, "2 probabilities below 1 of sum 1"),
+        ({"label_noise": [0.5, float("nan")]}, "2 probabilities below 1 of sum 1"),
         ({"hidden_share": -0.1}, r"hidden_share must be None or a number in \[0, 1\), got -0.1"),
         ({"hidden": "maybe"}, "unknown hidden 'maybe'"),
         ({"hidden": "never", "hidden_share": 0.2}, "contradict each other"),
@@ -221,23 +215,6 @@ def test_bad_models_and_laws_are_refused_before_anything_is_spent():
     y[:2] = 1
     with pytest.raises(ValueError, match="LogisticRegression needs at least 3 rows of every class, got 2"):
         ExMLClassifier(budget=60, model=LogisticRegression()).fit(rows.X, y, oracle)
-
-
-def test_candidates_that_are_all_blank_are_refused():
-    rows, *_ = synthetic(per_class=20, angles=[10, 90])
-    blank = ArrayOracle({name: np.full(60, np.nan) for name in "ab"})
-    with pytest.raises(ValueError, match="no candidate can be bought for any row"):
-        ExMLClassifier(budget=60).fit(rows.X, rows.y, blank)
-
-
-@pytest.mark.parametrize("model", ["auto", "forest", "kernel"])
-def test_a_saved_model_predicts_the_same(tmp_path, model):
-    (X, y, oracle), (Xt, _, values) = mfeat("mor", 3, train=150)
-    fitted = ExMLClassifier(budget_ratio=0.2, hidden_label=3, model=model).fit(X, y, oracle)
-    path = tmp_path / "model.npz"
-    save(SavedModel.of(fitted), path)
-    again = load(path)
-    np.testing.assert_array_equal(again.labels(again.decide(Xt, values)), fitted.predict(Xt, values))
 
 
 def test_damaged_forests_are_refused(tmp_path):

@@ -68,13 +68,9 @@ def test_folds_keep_groups_whole_and_spread_classes():
     assert np.ptp(counts, axis=0).max() <= 1
 
 
-def test_duplicates_by_chance_are_no_duplicates():
-    """Two columns of three values repeat by chance; ten columns of real numbers do not."""
+def test_duplicates_and_given_groups_are_joined():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 200)
-    few = rng.integers(0, 3, (200, 2)).astype(float)
-    assert group_duplicates(few, y) is None
-    wide = rng.normal(size=(200, 10))
+    y, wide = rng.integers(0, 2, 200), rng.normal(size=(200, 10))
     wide[100:120], y[100:120] = wide[:20], y[:20]
     group = group_duplicates(wide, y)
     assert len(set(group)) == 180

@@ -108,7 +108,7 @@ def test_rows_that_all_carry_one_label_are_no_error():
     assert prediction.labels.tolist() == [0] * 4
 
 
-def planted(accuracy, rival):
+def make_runs(accuracy, rival):
     """Runs on three tables in which the defaults have one accuracy, and all rivals another."""
     runs = {}
     for name in "xyz":
@@ -122,12 +122,12 @@ def planted(accuracy, rival):
 
 
 def test_summaries_count():
-    text = render(planted(0.7, 0.6))
+    text = render(make_runs(0.7, 0.6))
     assert "| defaults | 70.0 | 70.0 | 70.0 | 70.0 | 70.0 |" in text
     assert "| cleanlab | +10.0 (0.0) | +10.0 (0.0)" in text
     assert "as all of them 100%" in text
     assert "10% budget -10.0 (0.0)" in text
-    assert "as all of them 0%" in render(planted(0.5, 0.6))
+    assert "as all of them 0%" in render(make_runs(0.5, 0.6))
     assert render({}) == "no run is finished\n"
     mean, error = mean_with_error({("a", "full", 0): 0.0, ("a", "full", 1): 0.0, ("b", "full", 0): 0.3})
     assert mean == pytest.approx(10.0)

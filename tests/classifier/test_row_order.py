@@ -64,7 +64,7 @@ def test_a_cycle_is_a_fair_bet():
         assert mean <= np.mean(factors) ** 2 * (1 + 1e-12)
 
 
-def stopped(factors, looks):
+def mean_stopped_wealth(factors, looks):
     """Mean wealth of one who stops at the first gain that he sees when he looks."""
     ends = []
     for order in orders(4, 2):
@@ -75,9 +75,9 @@ def stopped(factors, looks):
 
 def test_bets_are_fair_at_the_ends_of_cycles_and_not_inside():
     """Factors of mean 1; the second stop is the planted error."""
-    assert stopped([1.6, 1.2, 0.9, 0.3], [1, 3]) <= 1.0
-    assert stopped([1.5, 1.5, 0.5, 0.5], [1, 3]) <= 1.0
-    assert stopped([1.5, 1.5, 0.5, 0.5], [0, 1]) == pytest.approx(1.125)
+    assert mean_stopped_wealth([1.6, 1.2, 0.9, 0.3], [1, 3]) <= 1.0
+    assert mean_stopped_wealth([1.5, 1.5, 0.5, 0.5], [1, 3]) <= 1.0
+    assert mean_stopped_wealth([1.5, 1.5, 0.5, 0.5], [0, 1]) == pytest.approx(1.125)
 
 
 def test_the_enumeration_is_that_of_the_code():

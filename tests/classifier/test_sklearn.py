@@ -64,11 +64,11 @@ def test_polars_frames_are_tables_like_others():
     polars = pytest.importorskip("polars")
     X, y = frame()
     new, _ = frame(seed=1)
-    plain, theirs = one_table().fit(X, y), one_table().fit(polars.from_pandas(X), polars.Series(y))
-    assert theirs.feature_names_in_.tolist() == plain.feature_names_in_.tolist() == list(X.columns)
-    np.testing.assert_array_equal(theirs.predict(polars.from_pandas(new)), plain.predict(new))
+    plain, polars_model = one_table().fit(X, y), one_table().fit(polars.from_pandas(X), polars.Series(y))
+    assert polars_model.feature_names_in_.tolist() == plain.feature_names_in_.tolist() == list(X.columns)
+    np.testing.assert_array_equal(polars_model.predict(polars.from_pandas(new)), plain.predict(new))
     turned = polars.from_pandas(new).select(list(reversed(new.columns)))
-    np.testing.assert_array_equal(theirs.predict(turned), plain.predict(new))
+    np.testing.assert_array_equal(polars_model.predict(turned), plain.predict(new))
     table = polars.from_pandas(X)
     table = table.with_columns(
         polars.when(polars.arange(0, len(X)) == 0).then(None).otherwise(polars.col("a20")).alias("a20")
@@ -119,10 +119,10 @@ def test_decision_function_and_probabilities(kind, classes):
     if classes == 3:
         y = np.where((y == "ill") & (X["x2"] > 0.5), "worse", y)
     model = one_table(model=kind).fit(X, y)
-    found = model.decision_function(X)
+    values = model.decision_function(X)
     decided = model.decide(X)
-    assert found.shape == ((120,) if classes == 2 else (120, 3))
-    winner = (found > 0).astype(int) if classes == 2 else found.argmax(axis=1)
+    assert values.shape == ((120,) if classes == 2 else (120, 3))
+    winner = (values > 0).astype(int) if classes == 2 else values.argmax(axis=1)
     np.testing.assert_array_equal(winner, decided.winner)
     if kind == "rejection":
         assert not hasattr(model, "predict_proba")
@@ -140,7 +140,7 @@ def test_decision_function_and_probabilities(kind, classes):
             model.predict_proba(X)
 
 
-@pytest.mark.parametrize("kind", ["kernel", "rejection"])
+@pytest.mark.parametrize("kind", ["auto", "forest", "kernel", "rejection"])
 def test_save_and_load(tmp_path, kind):
     X, y = frame()
     new, _ = frame(seed=1)
@@ -200,11 +200,11 @@ def test_a_table_without_candidate_columns_is_explained_as_far_as_it_goes():
     X, y = frame()
     model = one_table().fit(X, y)
     plain = X[["x1", "x2"]]
-    found = model.decide(plain)
+    decisions = model.decide(plain)
     nothing = X.assign(a20=np.nan, a80=np.nan, a90=np.nan)
-    assert found.undecided.any()
+    assert decisions.undecided.any()
     assert model.explain(plain) == model.explain(nothing)
-    with pytest.raises(ValueError, match=f"{found.undecided.sum()} rows need a value of candidate"):
+    with pytest.raises(ValueError, match=f"{decisions.undecided.sum()} rows need a value of candidate"):
         model.predict(plain)
     with pytest.raises(ValueError, match="a90"):
         model.explain(X.drop(columns="a90"))
@@ -220,8 +220,8 @@ def test_scorers_take_a_hidden_label_of_the_labels_kind():
     with warnings.catch_warnings():
         # Whether a hidden row is predicted, and scikit-learn warns of a class that y does not have, is up to the data.
         warnings.simplefilter("ignore")
-        found = cross_val_score(model, X, numbers, cv=folds, scoring="balanced_accuracy", error_score="raise")
-    for (train, test), score in zip(folds.split(X, numbers), found, strict=True):
+        scores = cross_val_score(model, X, numbers, cv=folds, scoring="balanced_accuracy", error_score="raise")
+    for (train, test), score in zip(folds.split(X, numbers), scores, strict=True):
         prediction = clone(model).fit(X.iloc[train], numbers[train]).predict(X.iloc[test])
         assert prediction.dtype.kind == "i"
         right = [np.mean(prediction[numbers[test] == label] == label) for label in (0, 1)]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exml_sim import ExMLClassifier
@@ -18,7 +18,7 @@ from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier.subset_selection import SelectionResult, SelectionRound, SubsetSelection, plan_first_round
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit
-from tests.classifier.tasks import Recording, refused, synthetic
+from tests.classifier.tasks import Recording, refused
 
 
 def task(seed, rows=240):
@@ -279,32 +279,6 @@ def test_left_over_money_never_takes_rows_from_the_model(monkeypatch):
 @pytest.mark.long
 def test_left_over_money_never_takes_rows_in_a_thousand_runs():
     assert sweep_small_tables(1000) == 0
-
-
-@settings(max_examples=15)
-@given(
-    budget=st.fractions(min_value=3, max_value=400, max_denominator=7),
-    costs=st.lists(st.sampled_from(["0.3", "0.95", "1", "5"]), min_size=3, max_size=3),
-    layers=st.integers(2, 3),
-    model=st.sampled_from(["kernel", "rejection"]),
-    blanks=st.booleans(),
-)
-def test_no_race_spends_more_than_the_budget(budget, costs, layers, model, blanks):
-    rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90], costs=costs)
-    if blanks:
-        values = {name: oracle.query(name, np.arange(45)) for name in oracle.names}
-        values["50°"][::2] = np.nan
-        oracle = ArrayOracle(values, dict(zip(oracle.names, oracle.costs, strict=True)))
-    record = Recording(oracle)
-    record.available = oracle.available
-    fitted = ExMLClassifier(budget=budget, max_stages=layers, model=model, explore="always", folds=2)
-    refusal = refused(fitted, rows, record)
-    if refusal:
-        assert "smallest budget that works" in refusal
-        assert record.asked == []
-        return
-    prices = dict(zip(oracle.names, oracle.costs, strict=True))
-    assert sum((prices[name] for name, _ in record.asked), Fraction(0)) == fitted.ledger_.spent <= budget
 
 
 def make_scorer(seed, rows=40):

@@ -190,7 +190,7 @@ def test_other_runs_are_kept_apart(place, capsys):
 
 KILLED = """
 import os, signal, sys
-from exml_sim.classifier._ask_tell import Journal
+from exml_sim.classifier._journal import Journal
 from exml_sim.cli import main
 record, calls = Journal.record, [0]
 def dying(self, *arguments):
