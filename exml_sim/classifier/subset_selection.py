@@ -1,7 +1,7 @@
 """Select a set of candidates, as long as comparing is worth more than rows of the best subset.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them sets of candidates are scored by
-out-of-fold predictions (`exml_sim.classifier._consensus`): every candidate alone, the best one with another, all
+out-of-fold predictions (`exml_sim.classifier._subset_scores`): every candidate alone, the best one with another, all
 together. A set that costs less can have more rows, so each score is extrapolated to the number of rows that the money
 would buy of this set (`exml_sim.strategies.value_of_information` has the formulas). Comparing goes on with the
 candidates that could still change the choice by more than their rows would cost. The remaining money buys rows of the
@@ -21,7 +21,7 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, interval_of, is_worth_betting
 from exml_sim.classifier import constants
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
-from exml_sim.classifier._consensus import Arms, SubsetScorer, pair_of
+from exml_sim.classifier._subset_scores import Arms, SubsetScorer, pair_of
 from exml_sim.classifier._probability_models import Fitter
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.money import exact, show

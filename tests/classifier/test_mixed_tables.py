@@ -176,8 +176,9 @@ def test_measurements_may_be_texts(tmp_path, monkeypatch, capsys):
 def test_scikit_learn_conventions(fitted):
     frame = mixed(90, seed=4)
     X, y = frame.drop(columns="y"), frame["y"].to_numpy()
-    names = fitted.layout_.feature_names
-    assert names[:5] == ("age", "age is missing", "town==Trier", "town=Köln", "town=Ulm")
+    names = fitted.get_feature_names_out().tolist()
+    assert names[:5] == ["age", "age is missing", "town==Trier", "town=Köln", "town=Ulm"]
+    assert names[-5:] == ["density", "density is missing", "group=0", "group=A", "group=B"]
     percent, ratio = fit(frame, budget="20%"), fit(frame, budget=None, budget_ratio="0.2")
     assert percent.budget_ == ratio.budget_ == 90 * 3 / 5
     assert percent.ledger_.to_csv() == ratio.ledger_.to_csv()
