@@ -21,8 +21,8 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, interval_of, is_worth_betting
 from exml_sim.classifier import constants
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
-from exml_sim.classifier._subset_scores import Arms, SubsetScorer, pair_of
 from exml_sim.classifier._probability_models import Fitter
+from exml_sim.classifier._subset_scores import Arms, SubsetScorer, pair_of
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.money import exact, show
 from exml_sim.strategies.value_of_information import ValueOfInformationCommit, expected_gain

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from exml_sim import ExMLClassifier
 from exml_sim.bandit.selection_report import Pair
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
-from exml_sim.classifier._subset_scores import SubsetScorer
 from exml_sim.classifier._growth import report_subsets
 from exml_sim.classifier._probability_models import normalise
 from exml_sim.classifier._regression import KernelFitter
+from exml_sim.classifier._subset_scores import SubsetScorer
 from exml_sim.classifier.subset_selection import SelectionResult, SelectionRound, SubsetSelection, plan_first_round
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit
