@@ -74,7 +74,7 @@ def test_is_a_frozen_copy():
         ({"candidates": [Candidate("a", Y)], "costs": {"a": 1}}, "carries its own cost"),
         ({"candidates": [Y]}, "must be a list of Candidate objects or a mapping .* got list of someth"),
         ({"candidates": np.ones((3, 2))}, "must be a list of Candidate objects .* got ndarray"),
-        ({"costs": [1]}, r"costs must be given by name .* got \[1\]"),
+        ({"costs": [1]}, r"costs must be given by name.* got \[1\]"),
         ({"candidates": {"": Y}}, "name must be a text"),
         ({"X": [], "y": [], "candidates": {"a": []}}, "at least one row"),
         ({"X": [["p"]], "y": [1], "candidates": {"a": [1]}}, "must be real numbers"),
