@@ -84,10 +84,10 @@ def check_certificate(
     Square roots are rounded up, so that both are bounds of the optimum.
     """
     K, y, p, u, w, alpha, beta = map(
-        rationals, (gram, y, weights, solution.u, solution.w, solution.alpha, solution.beta)
+        to_rationals, (gram, y, weights, solution.u, solution.w, solution.alpha, solution.beta)
     )
     zero, one = fmpq(0), fmpq(1)
-    cost, radius = (rationals(value).item() for value in (theta, form.get("ball", 0.0)))
+    cost, radius = (to_rationals(value).item() for value in (theta, form.get("ball", 0.0)))
     slope = cost / (1 - 2 * cost)
     if radius:
         p = p / p.sum()
@@ -103,19 +103,19 @@ def check_certificate(
     if radius:
         lower -= radius * sum(map(_root, squares), zero)
     else:
-        c_h, c_g = rationals(form["penalty"])
+        c_h, c_g = to_rationals(form["penalty"])
         upper += c_h * (u @ h) + c_g * (w @ g)
         lower -= squares[0] / (4 * c_h) + squares[1] / (4 * c_g)
     # Losses are not negative, so 0 is a lower bound for every dual point.
     lower = max(lower, zero)
-    objective, bound, slack = rationals([solution.objective, solution.lower_bound, slack])
+    objective, bound, slack = to_rationals([solution.objective, solution.lower_bound, slack])
     if objective < upper - slack:
         raise Finding(f"the objective {solution.objective!r} is {_short(upper - objective)} too low")
     if bound > lower + slack:
         raise Finding(f"the bound {solution.lower_bound!r} is {_short(bound - lower)} too high")
 
 
-def rationals(values: Any) -> Any:
+def to_rationals(values: Any) -> Any:
     """Return floats as an array of rational numbers."""
     return np.vectorize(lambda value: fmpq(*float(value).as_integer_ratio()), otypes=[object])(values)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exml_sim import kernels
 from exml_sim.datasets.synthetic import draw_rows
 from exml_sim.rejection import ConvergenceWarning, Solution, solve, solve_batch
-from fuzz.matrices import check_certificate, rationals
+from fuzz.matrices import check_certificate, to_rationals
 
 from .problems import Case, cases, penalties, radii
 
@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 
 def exact_norm(gram: np.ndarray, a: np.ndarray) -> float:
     """Root of a' gram a in exact arithmetic: large coefficients on a nearly singular matrix cancel."""
-    square = rationals(a) @ rationals(gram) @ rationals(a)
+    square = to_rationals(a) @ to_rationals(gram) @ to_rationals(a)
     return float(max(int(square.p) / int(square.q), 0.0)) ** 0.5
 
 
