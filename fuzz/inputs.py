@@ -37,8 +37,8 @@ ODD_VALUES = st.one_of(
 
 
 def _parts(whole: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every part of lists and tables as a container and a key."""
-    if isinstance(whole, dict | list):
+    """Yield every part of tables and short lists as a container and a key."""
+    if isinstance(whole, dict | list) and len(whole) < 100:
         for key, part in list(whole.items() if isinstance(whole, dict) else enumerate(whole)):
             yield whole, key
             yield from _parts(part)
@@ -47,11 +47,15 @@ def _parts(whole: Any) -> Iterator[tuple[Any, Any]]:
 @st.composite
 def change_parts(draw: Any, examples: Sequence[Any], odd: st.SearchStrategy[Any], most: int = 4) -> Any:
     """Draw an example in which parts are replaced, by parts of other examples and odd values, removed or repeated."""
-    whole = copy.deepcopy(draw(st.sampled_from(examples)))
+
+    def pick(options: Sequence[Any]) -> Any:
+        return options[draw(st.integers(0, len(options) - 1))]
+
+    whole = copy.deepcopy(pick(examples))
     for _ in range(draw(st.integers(0, most))):
         if not (places := list(_parts(whole))):
             break
-        place, key = draw(st.sampled_from(places))
+        place, key = pick(places)
         action = draw(st.integers(0, 9))
         similar = {int: st.integers(1, 30), float: st.floats(0, 1)}.get(type(place[key]))
         if action == 0:
@@ -59,12 +63,13 @@ def change_parts(draw: Any, examples: Sequence[Any], odd: st.SearchStrategy[Any]
         elif action == 1 and isinstance(place, list):
             place.append(copy.deepcopy(place[key]))
         elif action == 2:
-            place[key] = draw(odd)
+            place[key] = copy.deepcopy(draw(odd))
         elif similar is not None and action > 5:
             place[key] = draw(similar)
         else:
             parts = [other[at] for example in examples for other, at in _parts(example)]
-            place[key] = copy.deepcopy(draw(st.sampled_from([p for p in parts if type(p) is type(place[key])])))
+            alike = [part for part in parts if type(part) is type(place[key])]
+            place[key] = copy.deepcopy(pick(alike)) if alike else None
     return whole
 
 
