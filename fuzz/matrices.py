@@ -86,12 +86,12 @@ def check_certificate(
     K, y, p, u, w, alpha, beta = map(
         to_rationals, (gram, y, weights, solution.u, solution.w, solution.alpha, solution.beta)
     )
-    zero, one = fmpq(0), fmpq(1)
+    zero = fmpq(0)
     cost, radius = (to_rationals(value).item() for value in (theta, form.get("ball", 0.0)))
     slope = cost / (1 - 2 * cost)
     if radius:
         p = p / p.sum()
-        u, w = (v * min(one, radius / (_root(v @ K @ v) or radius)) for v in (u, w))
+        u, w = (v * min(fmpq(1), radius / (_root(v @ K @ v) or radius)) for v in (u, w))
     h, g = K @ u, K @ w
     upper = p @ np.maximum(np.maximum(1 + (g - y * h) / 2, cost - slope * g), zero)
     alpha, beta = np.maximum(alpha, zero), np.maximum(beta, zero)
