@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 #: Processor seconds after which a case hangs, and what Ctrl-C may take.
@@ -73,6 +74,11 @@ class Fuzzer:
             self.outcomes += self.try_case(case)
 
         attempt()
+
+
+def mix(usual: SearchStrategy[Any], rare: SearchStrategy[Any], odds: int) -> SearchStrategy[Any]:
+    """Draw from a rare strategy about once in so many times."""
+    return st.integers(0, odds).flatmap(lambda number: rare if number == odds // 2 else usual)
 
 
 def run(fuzzer: Fuzzer, seed: int, seconds: float, cases: int | None = None) -> bool:

@@ -28,7 +28,7 @@ from exml_sim.classifier._cascade import SavedModel, load, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, load_realdisp
 from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
 from exml_sim.oracle import ArrayOracle
-from fuzz.fuzzer import Finding, Fuzzer, expect, limit_time
+from fuzz.fuzzer import Finding, Fuzzer, expect, limit_time, mix
 from simulations.falsify.counterexamples import read
 
 _ROWS = {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [6, 4]}
@@ -115,10 +115,11 @@ class Damage(Fuzzer):
         size = len(self._whole[kind])
         bits = st.integers(0, 8 * size - 1) | st.integers(0, 8 * min(4096, size) - 1)
         # One bit is the hardest damage to notice.
-        flips = st.one_of(*[st.lists(bits, min_size=1, max_size=1)] * 4, st.lists(bits, min_size=1, max_size=8))
+        lists = mix(st.lists(bits, min_size=1, max_size=1), st.lists(bits, min_size=1, max_size=8), 4)
+        flips = st.fixed_dictionaries({"kind": st.just(kind), "bits": lists})
         # An empty file is a new store, not a damaged one.
         cut = st.fixed_dictionaries({"kind": st.just(kind), "cut": st.integers(1, size - 1)})
-        return st.one_of(*[st.fixed_dictionaries({"kind": st.just(kind), "bits": flips})] * 24, cut)
+        return mix(flips, cut, 24)
 
     def _answer(self, kind: str, data: bytes) -> bytes:
         """Write a file and return all that its reader learns from it."""
