@@ -86,7 +86,7 @@ ODD_OBJECTS: list[Any] = [
 class Calls(Fuzzer):
     """Calls with one or two odd arguments."""
 
-    name, share = "calls", 0.15
+    name, share, batch = "calls", 0.15, 20
 
     def __init__(self) -> None:
         super().__init__()
