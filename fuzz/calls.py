@@ -86,7 +86,8 @@ ODD_OBJECTS: list[Any] = [
 class Calls(Fuzzer):
     """Calls with one or two odd arguments."""
 
-    name, share, batch = "calls", 0.15, 20
+    # Many trials that were asked for may take long.
+    name, share, batch, is_interruptible = "calls", 0.15, 20, True
 
     def __init__(self) -> None:
         super().__init__()
