@@ -17,7 +17,7 @@ help:
 	@echo "make bench      the benchmark tables"
 	@echo "make mutate     200 random changes of the core, which the tests must notice"
 	@echo "make coq        compile the Coq library and check its axioms (Debian: coq libcoq-coquelicot libcoq-mathcomp-ssreflect)"
-	@echo "make fuzz       ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
+	@echo "make fuzz       ten minutes of random damage, kills, files, pools and matrices"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
 $(VENV)/bin/python:
@@ -96,4 +96,4 @@ coq: $(VENV)/.dev
 	$(BIN)/python -m tools.check_coq build/coq
 
 clean:
-	rm -rf $(VENV) out findings site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -103,14 +103,14 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     >>> median_gamma([[0.0], [1.0], [3.0]])  # squared distances 1, 4 and 9
     4.0
     """
-    X, weights = _sample(check_points(X, "X"), weights)
+    X, w = _sample(check_points(X, "X"), weights)
     squares = squared_distances(X)
-    gamma, total = _median_of_pairs(squares, weights)
+    gamma, total = _median_of_pairs(squares, w)
     if not total > 0.0:
         raise DegenerateMedianError('gamma="median" needs at least 2 rows; give gamma as a number above 0')
     if gamma <= DOUBTFUL_MEDIAN * float(np.max(squares)):
         # One cell far outside makes any median small next to the largest distance: only differences tell 0 from it.
-        gamma = _median_of_pairs(_by_differences(X), weights)[0]
+        gamma = _median_of_pairs(_by_differences(X), w)[0]
     # A distance is known up to the rounding of the sizes of its ends; of most rows, not of those far outside.
     sizes = np.sum((X - centre(X)) ** 2, axis=1)
     if gamma <= max(SMALLEST_SHARE * float(np.median(sizes)), float(np.finfo(np.float64).tiny)):
@@ -121,15 +121,12 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     return gamma
 
 
-def _median_of_pairs(squares: FloatArray, weights: ArrayLike | None) -> tuple[float, float]:
+def _median_of_pairs(squares: FloatArray, w: FloatArray | None) -> tuple[float, float]:
     """Compute the median over all pairs of rows, and the number (or weight) of the pairs."""
-    if weights is None:
+    if w is None:
         distances = squares[np.tri(len(squares), k=-1, dtype=bool)]
         return float(np.median(distances)) if len(distances) else 0.0, float(len(distances))
     first, second = np.triu_indices(len(squares), 1)
-    w = check_finite(weights, "weights")
-    if w.shape != (len(squares),) or np.any(w < 0.0):
-        raise ValueError(f"weights must be one number of at least 0 for each of the {len(squares)} rows")
     # Copies of the same row form pairs too, at distance 0.
     own = float(np.sum(np.maximum(w * (w - 1.0) / 2.0, 0.0)))
     return _weighted_median(np.append(squares[first, second], 0.0), np.append(w[first] * w[second], own))
@@ -140,16 +137,16 @@ def _by_differences(X: FloatArray) -> FloatArray:
     return np.array([np.sum((X - row) ** 2, axis=1) for row in X])
 
 
-def _sample(X: FloatArray, weights: ArrayLike | None) -> tuple[FloatArray, ArrayLike | None]:
+def _sample(X: FloatArray, weights: ArrayLike | None) -> tuple[FloatArray, FloatArray | None]:
     """Choose the rows that a median is taken over: all, or a sample of those with weight."""
-    if len(X) <= MEDIAN_ROWS:
-        return X, weights
     heavy = np.arange(len(X))
     if weights is not None:
         weights = check_finite(weights, "weights")
-        if weights.shape != (len(X),):
+        if weights.shape != (len(X),) or np.any(weights < 0.0):
             raise ValueError(f"weights must be one number of at least 0 for each of the {len(X)} rows")
         heavy = np.flatnonzero(weights)
+    if len(X) <= MEDIAN_ROWS:
+        return X, weights
     chosen = np.random.default_rng(0).choice(heavy, size=min(MEDIAN_SAMPLE, len(heavy)), replace=False)
     return X[chosen], None if weights is None else weights[chosen]
 

@@ -9,7 +9,7 @@ an integer division.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -118,6 +118,17 @@ def exact_cost(amount: Money, what: str = "cost") -> Fraction:
     if cost <= 0:
         raise ValueError(f"{what} must be greater than 0, got {shown(amount)}")
     return cost
+
+
+def cost_by_name(names: Sequence[str], costs: Mapping[str, Money] | None) -> tuple[Fraction, ...]:
+    """Parse the costs of candidates, 1 where a name is missing."""
+    if costs is not None and not isinstance(costs, Mapping):
+        raise ValueError(f"costs must be given by name, like {{'ct': 5}}; got {shown(costs)}")
+    prices = costs or {}
+    stray = [name for name in prices if name not in names]
+    if stray:
+        raise ValueError(f"a cost is given for {stray[0]!r}, which is no candidate: {', '.join(names)}")
+    return tuple(exact_cost(prices.get(name, 1), f"cost of candidate {name!r}") for name in names)
 
 
 def show(amount: Fraction) -> str:

@@ -24,8 +24,8 @@ from exml_sim._internal.columns import (
     read_cells,
     read_raw,
 )
-from exml_sim._internal.validation import check_size, column_names, counted, shown
-from exml_sim.money import Money, exact_cost
+from exml_sim._internal.validation import as_table, check_size, column_names, counted, shown
+from exml_sim.money import Money, cost_by_name
 
 
 @runtime_checkable
@@ -60,16 +60,9 @@ class _Priced:
     """Names and costs, validated."""
 
     def __init__(self, names: Sequence[str], costs: Mapping[str, Money] | None) -> None:
-        if costs is not None and not isinstance(costs, Mapping):
-            raise ValueError(f"costs must be given by name, like {{'ct': 5}}; got {shown(costs)}")
-        prices = dict(costs or {})
-        stray = [name for name in prices if name not in names]
-        if stray:
-            raise ValueError(f"a cost is given for {stray[0]!r}, which is no candidate: {', '.join(names)}")
+        self._names, self._costs = tuple(names), cost_by_name(names, costs)
         if not names:
             raise ValueError("an oracle needs at least one candidate, got none")
-        self._names = tuple(names)
-        self._costs = tuple(exact_cost(prices.get(name, 1), f"cost of candidate {name!r}") for name in names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -282,21 +275,10 @@ def availability(oracle: Oracle, candidate: str, n_rows: int) -> BoolArray:
 
 def checked_answer(answer: ArrayLike, candidate: str, rows: IntArray) -> FloatArray:
     """An oracle's answer as a table of finite numbers."""
-    table = _table(answer, candidate)
+    table = as_table(answer, f"values of candidate {candidate!r}")
     if table.shape[0] != len(rows):
         raise ValueError(f"{len(rows)} values of candidate {candidate!r} were asked for, the oracle gave {len(table)}")
     bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if bad.size:
         raise ValueError(f"the value of candidate {candidate!r} for row {rows[bad[0]]} is not finite")
     return check_size(table, f"values of candidate {candidate!r}")
-
-
-def _table(values: ArrayLike, name: str) -> FloatArray:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"values of candidate {name!r} must be numbers") from None
-    array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"values of candidate {name!r} must have shape (rows, columns), got {array.shape}")
-    return array

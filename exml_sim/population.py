@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import counted, shown
-from exml_sim.money import Money, exact_cost, show
+from exml_sim._internal.validation import as_table, check_labels, counted, shown
+from exml_sim.money import Money, cost_by_name, exact_cost, show
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -147,33 +147,20 @@ def _show_columns(values: FloatArray) -> str:
 
 
 def _matrix(values: ArrayLike, what: str) -> FloatArray:
-    try:
-        # A copy, frozen below: later changes to the caller's array must not change the population.
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be numbers in a table of rows and columns") from None
-    array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"{what} must have shape (rows, columns) with at least one column, got {array.shape}")
-    bad = np.argwhere(~np.isfinite(array))
+    # A copy, frozen: later changes to the caller's array must not change the population.
+    table = as_table(values, what)
+    bad = np.argwhere(~np.isfinite(table))
     if bad.size:
         row, column = bad[0]
-        raise ValueError(f"{what} must be finite, got {array[row, column]} in row {row}, column {column}")
-    array.setflags(write=False)
-    return array
+        raise ValueError(f"{what} must be finite, got {table[row, column]} in row {row}, column {column}")
+    table.setflags(write=False)
+    return table
 
 
 def _labels(y: ArrayLike, rows: int) -> NDArray[np.int64]:
-    try:
-        given = np.asarray(y)
-    except ValueError:
-        raise ValueError(f"labels y must be -1 or +1, one per row of X, got {shown(y)}") from None
-    if given.shape != (rows,):
-        raise ValueError(f"labels y must have shape ({rows},), one per row of X, got {given.shape}")
-    wrong = [value for value in given.tolist() if value not in (-1, 1)]
-    if wrong:
-        raise ValueError(f"labels y must be -1 or +1, got {shown(wrong[0])}")
-    labels = given.astype(np.int64)
+    labels = check_labels(y).astype(np.int64)
+    if labels.shape != (rows,):
+        raise ValueError(f"labels y must have shape ({rows},), one per row of X, got {labels.shape}")
     labels.setflags(write=False)
     return labels
 
@@ -181,14 +168,9 @@ def _labels(y: ArrayLike, rows: int) -> NDArray[np.int64]:
 def _candidates(
     given: Sequence[Candidate] | Mapping[str, ArrayLike], costs: Mapping[str, Money] | None, rows: int
 ) -> tuple[Candidate, ...]:
-    if costs is not None and not isinstance(costs, Mapping):
-        raise ValueError(f"costs must be a mapping from candidate name to cost, got {shown(costs)}")
     if isinstance(given, Mapping):
-        prices = dict(costs or {})
-        stray = [name for name in prices if name not in given]
-        if stray:
-            raise ValueError(f"a cost is given for {stray[0]!r}, which is no candidate: {', '.join(given)}")
-        given = [Candidate(name, values, prices.get(name, 1)) for name, values in given.items()]
+        prices = cost_by_name(tuple(given), costs)
+        given = [Candidate(name, values, cost) for (name, values), cost in zip(given.items(), prices, strict=True)]
     elif costs is not None:
         raise ValueError("`costs` goes with a mapping of candidates; a Candidate object carries its own cost")
     if not isinstance(given, Sequence) or not all(isinstance(candidate, Candidate) for candidate in given):

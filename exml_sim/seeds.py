@@ -21,6 +21,9 @@ from exml_sim._internal.arrays import WordArray
 from exml_sim._internal.compiled import kernel
 from exml_sim._internal.validation import shown
 
+#: Trials of one call: their numbers alone take 0.8 GB.
+MAX_TRIALS = 10**8
+
 Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
@@ -49,21 +52,22 @@ class Seeds:
         Raises
         ------
         ValueError
-            If the root, the stream or a trial number is negative or not whole, or no trial is given.
+            If the root, the stream or a trial number is negative or not whole, or no trial or too many are given.
         """
         numbers: np.ndarray[Any, Any]
         try:
             if isinstance(trials, range):
-                numbers = np.arange(trials.start, trials.stop, trials.step)
+                is_long = (trials.stop - trials.start) // trials.step > MAX_TRIALS
+                numbers = np.zeros(0) if is_long else np.arange(trials.start, trials.stop, trials.step)
             else:
                 numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
         except (ValueError, TypeError):
-            # Longer than memory, or lists of several lengths.
+            # Lists of several lengths.
             numbers = np.zeros(0)
         whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in (root, stream))
         if not whole or numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise ValueError(
-                "a seed needs a root, a stream and at least one trial number, all whole, none of them negative; "
+                f"a seed needs root, stream and 1 to {MAX_TRIALS:,} trial numbers, all whole, none of them negative; "
                 f"got root={shown(root)}, stream={shown(stream)}, trials={shown(trials)}"
             )
         sequence = np.random.SeedSequence(int(root), spawn_key=(int(stream),))

@@ -1,5 +1,5 @@
 """Fuzzing of stores, files, the command line and the solver: `make fuzz`, ten minutes, not in CI.
 
-A fuzzer draws cases from a seed and judges each; a case is plain data, so that a finding is a file that can be judged
-again. What was tried and what came of it is printed at the end, and kept in docs/explanation/fuzzing.md.
+Fuzzers are properties and state machines of hypothesis, which draws cases from a seed, shrinks a failing one and prints
+it. Results are in docs/explanation/fuzzing.md.
 """

@@ -7,10 +7,9 @@ import linecache
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,38 +17,29 @@ from hypothesis import strategies as st
 
 import exml_sim as api
 from exml_sim import kernels
+from exml_sim._internal.validation import shown
 from exml_sim.datasets import make_mfeat, make_synthetic
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle
 from exml_sim.population import Population
 from exml_sim.rejection import RejectionClassifier, solve, solve_batch
-from fuzz.case import HANG, Finding, check_message
+from fuzz.fuzzer import Finding, Fuzzer, check_message
+from fuzz.inputs import ODD_VALUES, STUDIES
 from theory import corrected, paper, tighter
 
 ROOT = Path(__file__).parents[1]
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.where(X[:, 0] > 0, 1, -1)
 _POINT = {"B": 80_000, "K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+_POOL = api.ParametricPool.bernoulli([0.6, 0.4])
 
 
-def _fit(budget: Any = 20, X: Any = X, y: Any = Y, a: Any = X[:, 0], **options: Any) -> Any:
-    return api.ExMLClassifier(budget=budget, **options).fit(X, y, ArrayOracle({"a": a}))
+def _fit(X: Any, y: Any, a: Any, **options: Any) -> Any:
+    return api.ExMLClassifier(**options).fit(X, y, ArrayOracle({"a": a}))
 
 
-def _explore(means: Any, strategy: Any, budget: Any, rng: Any, costs: Any) -> Any:
-    return api.ParametricPool.bernoulli(means, costs).explore(strategy, budget, rng)
-
-
-def _explore_many(means: Any, strategy: Any, budget: Any, trials: Any, seed: Any, n_jobs: Any) -> Any:
-    pool = api.ParametricPool.bernoulli(means)
-    return pool.explore_many(strategy, budget, trials, seed=seed, n_jobs=n_jobs)
-
-
-def _bound(function: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    def call(B: Any, K: Any, gap: Any, theta: Any, kappa_lambda: Any) -> Any:
-        return function(B, K, gap, theta, kappa_lambda)
-
-    return call, _POINT
+def _fit_rejection(X: Any, y: Any, **options: Any) -> Any:
+    return RejectionClassifier(**options).fit(X, y).predict(X)
 
 
 _PROBLEM = {"gram": kernels.gram(X), "y": Y, "theta": 0.3}
@@ -61,112 +51,82 @@ CALLS: Mapping[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gaussian": (kernels.gaussian, {"X": X, "Z": X, "gamma": 1.0}),
     "solve": (solve, {**_PROBLEM, "weights": None, "penalty": (1.0, 1.0), "tol": 1e-8}),
     "solve ball": (solve, {**_PROBLEM, "weights": np.ones(12), "ball": 0.5, "method": "auto"}),
-    "solve_batch": (
-        solve_batch,
-        {**_PROBLEM, "counts": np.ones((2, 12), dtype=int), "penalty": (1.0, 1.0), "n_jobs": 1},
-    ),
+    "solve_batch": (solve_batch, {**_PROBLEM, "counts": np.ones((2, 12), int), "penalty": (1.0, 1.0), "n_jobs": 1}),
     "RejectionClassifier": (
-        lambda X, y, **options: RejectionClassifier(**options).fit(X, y).predict(X),
+        _fit_rejection,
         {"X": X, "y": Y, "theta": 0.3, "C_h": 1.0, "C_g": 1.0, "kernel": "gaussian", "gamma": "median", "loss": "sum"},
     ),
     "ExMLClassifier": (_fit, {"budget": 20, "X": X, "y": Y, "a": X[:, 0], "hidden": "class", "random_state": 0}),
-    "explore": (
-        _explore,
-        {"means": [0.6, 0.4], "strategy": "uniform_allocation", "budget": 8, "rng": 0, "costs": [1, 1]},
-    ),
+    "ParametricPool": (api.ParametricPool.bernoulli, {"means": [0.6, 0.4], "costs": [1, 1]}),
+    "explore": (_POOL.explore, {"strategy": "uniform_allocation", "budget": 8, "rng": 0}),
     "explore_many": (
-        _explore_many,
-        {"means": [0.6, 0.4], "strategy": "median_elimination", "budget": 8, "trials": 3, "seed": 0, "n_jobs": 1},
+        _POOL.explore_many,
+        {"strategy": "median_elimination", "budget": 8, "trials": 3, "seed": 0, "n_jobs": 1},
     ),
-    "Population": (lambda **given: Population(**given), {"X": X, "y": Y, "candidates": {"a": X[:, 0]}}),
+    "Population": (Population, {"X": X, "y": Y, "candidates": {"a": X[:, 0]}}),
     "ArrayOracle": (ArrayOracle, {"values": {"a": X[:, 0]}, "costs": {"a": 1}}),
     "make_synthetic": (make_synthetic, {"per_class": 4, "angles": [10, 90], "rng": 0}),
     "make_mfeat": (
         make_mfeat,
         {"digits": (0, 1, 2), "per_class": 3, "observed": "kar", "candidates": ("mor", "zer"), "rng": 0},
     ),
-    "Study": (api.Study.from_table, {"table": {}}),
-    **{f"{module.__name__} uniform": _bound(module.delta_fail_uniform) for module in (paper, corrected, tighter)},
-    **{f"{module.__name__} median": _bound(module.delta_fail_median) for module in (paper, corrected, tighter)},
+    "Study": (api.Study.from_table, {"table": STUDIES[0]}),
+    **{f"{module.__name__} uniform": (module.delta_fail_uniform, _POINT) for module in (paper, corrected, tighter)},
+    **{f"{module.__name__} median": (module.delta_fail_median, _POINT) for module in (paper, corrected, tighter)},
 }
-#: Arguments of the wrong type, shape or size, by name so that a case is plain data.
-ODD: Mapping[str, Any] = {
-    "None": None, "-1": -1, "0": 0, "0.5": 0.5, "True": True, "nan": float("nan"), "inf": float("inf"),
-    "1e308": 1e308, "10**30": 10**30, "text": "text", "empty text": "", "zero byte": "\x00", "list": [],
-    "nested": [[1], [2, 3]],
-    "texts": ["a", "b"], "dict": {}, "dict of a list": {"a": [1]}, "object": object(), "bytes": b"x",
-    "complex": 1j, "empty array": np.empty((0, 2)), "3-D": np.zeros((2, 2, 2)), "scalar array": np.array(1.0),
-    "NaN array": np.full((12, 2), np.nan), "huge array": np.full((12, 2), 1e300), "bools": np.ones(12, dtype=bool),
-    "objects": np.array([None] * 12), "dates": np.zeros(12, dtype="datetime64[s]"), "row": np.ones(12),
-    "generator": iter([1]),
-    "tuple": (1, 2), "negative": -np.ones(12), "equal": np.ones((12, 2)), "Ellipsis": ...,
-}  # fmt: skip
+#: Arguments of the wrong type, shape or size, besides those of study files.
+ODD_OBJECTS: list[Any] = [
+    None, "text", [[1], [2, 3]], ["a", "b"], object(), b"x", 1j, iter([1]), (1, 2), ...,
+    np.empty((0, 2)), np.zeros((2, 2, 2)), np.array(1.0), np.full((12, 2), np.nan), np.full((12, 2), 1e300),
+    np.ones(12, dtype=bool), np.array([None] * 12), np.zeros(12, dtype="datetime64[s]"), np.ones(12), -np.ones(12),
+    np.ones((12, 2)),
+]  # fmt: skip
 
 
-class Calls:
+class Calls(Fuzzer):
     """Calls with one or two odd arguments."""
 
-    name, share, timeout, is_interruptible = "calls", 0.15, HANG, False
+    # Many trials that were asked for may take long.
+    name, share, batch, is_interruptible = "calls", 0.15, 20, True
 
     def __init__(self) -> None:
+        super().__init__()
         for function, usual in CALLS.values():
-            if usual != {"table": {}}:
-                function(**usual)
+            function(**usual)
+        odd = st.sampled_from(ODD_OBJECTS) | ODD_VALUES
+        call = st.sampled_from(sorted(CALLS)).flatmap(
+            lambda name: st.tuples(
+                st.just(name), st.dictionaries(st.sampled_from(sorted(CALLS[name][1])), odd, max_size=2)
+            )
+        )
+        # Lists of calls, because drawing one at a time takes longer than the call.
+        self.cases = st.lists(call, min_size=1, max_size=25)
 
-    #: Lists of calls, because drawing one at a time takes longer than the call.
-    cases = st.lists(st.integers(0, 2**62).map(lambda seed: draw_call(Random(seed))), min_size=25, max_size=25)
-
-    def judge(self, case: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    def judge(self, case: Any) -> Counter[str]:
         """Check for an answer, or an error that was raised by a line of this project."""
-        return Counter(_judge_call(call["call"], call["odd"]) for call in case)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Counter(_judge_call(name, odd) for name, odd in case)
 
 
-def draw_call(random: Random) -> dict[str, Any]:
-    """Draw a function and one or two odd arguments of it."""
-    name = random.choice(sorted(CALLS))
-    usual = sorted(CALLS[name][1])
-    odd = random.sample(usual, min(random.randint(1, 2), len(usual)))
-    return {"call": name, "odd": {argument: random.choice(sorted(ODD)) for argument in odd}}
-
-
-def _judge_call(name: str, odd: Mapping[str, str]) -> str:
+def _judge_call(name: str, odd: Mapping[str, Any]) -> str:
     function, usual = CALLS[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            function(**{**usual, **{argument: ODD[value] for argument, value in odd.items()}})
-        except (ValueError, TypeError) as error:
-            if not is_ours(error):
-                raise Finding(f"{name} with {odd}: raw {type(error).__name__}: {error}") from error
-            if not _is_from_sklearn(error):
-                check_message(error)
-            return "refused"
-        except (Finding, MemoryError):
-            raise
-        except Exception as error:
-            raise Finding(f"{name} with {odd}: raw {type(error).__name__}: {error}") from error
+    try:
+        function(**{**usual, **odd})
+    except (ValueError, TypeError) as error:
+        places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+        file, line = places[-1]
+        # scikit-learn's estimators must answer in its words.
+        if not any("sklearn/utils" in file for file, _ in places):
+            if not file.startswith(str(ROOT)) or line not in _list_raises(file):
+                raise Finding(f"{name} with {shown(odd)}: raw {type(error).__name__}: {error}") from error
+            check_message(error)
+        return "refused"
     return "answered"
-
-
-def is_ours(error: BaseException) -> bool:
-    """Whether a statement `raise` of this repository raised an error, or scikit-learn's check of a table."""
-    if _is_from_sklearn(error):
-        return True
-    file, line = _list_places(error)[-1]
-    return file.startswith(str(ROOT)) and line in _list_raises(file)
-
-
-def _is_from_sklearn(error: BaseException) -> bool:
-    """Whether scikit-learn checked an argument: its estimators must answer in its words."""
-    return any("sklearn/utils" in file for file, _ in _list_places(error))
-
-
-def _list_places(error: BaseException) -> list[tuple[str, int]]:
-    return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
 
 
 @cache
 def _list_raises(file: str) -> frozenset[int]:
-    tree = ast.parse("".join(linecache.getlines(file)))
-    raises = (node for node in ast.walk(tree) if isinstance(node, ast.Raise))
+    """Return the lines of all `raise` statements of a file."""
+    raises = (node for node in ast.walk(ast.parse("".join(linecache.getlines(file)))) if isinstance(node, ast.Raise))
     return frozenset(line for node in raises for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))

@@ -4,67 +4,51 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import resource
+import shutil
 import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hypothesis import seed as seeded
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from exml_sim._internal.columns import ColumnEncoding
-from exml_sim.classifier._cascade import Cascade, Layer
+from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._journal import Journal
-from exml_sim.classifier._rejection_model import Frame, RejectionModel
-from exml_sim.classifier._saved_model import Layout, SavedModel, load, save
+from exml_sim.classifier._saved_model import SavedModel, load, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, load_realdisp
 from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
-from fuzz.case import HANG, Finding, check_message, expect
+from exml_sim.oracle import ArrayOracle
+from fuzz.fuzzer import Finding, Fuzzer, expect, limit_time, mix
 from simulations.falsify.counterexamples import read
 
-_STRATEGIES = ["uniform_allocation", "median_elimination"]
-_BERNOULLI = {"kind": "parametric", "means": [0.4, 0.5, 0.6]}
 _ROWS = {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [6, 4]}
+_PAIR: dict[str, Any] = {
+    "strategies": ["uniform_allocation", "median_elimination"],
+    "pools": [{"kind": "parametric", "means": [0.4, 0.5, 0.6]}],
+    "budgets": {"per_arm": [4]},
+    "trials": 8,
+}
 _SAMPLED = {"pools": [_ROWS], "scores": [{"ball": 0.3}], "sampling": {"rows": "independent"}}
 STUDIES: dict[str, dict[str, Any]] = {
-    "monte_carlo": {"strategies": _STRATEGIES, "pools": [_BERNOULLI], "budgets": {"per_arm": [4]}, "trials": 8},
-    "exact": {"strategies": _STRATEGIES, "pools": [_BERNOULLI], "budgets": {"per_arm": [4]}, "mode": "exact"},
-    "importance_sampling": {
-        **_SAMPLED,
-        "strategies": _STRATEGIES[:1],
-        "budgets": {"per_arm": [8]},
-        "trials": 8,
-        "mode": "importance_sampling",
-    },
+    "monte_carlo": _PAIR,
+    "exact": _PAIR | {"mode": "exact"},
+    "importance_sampling": {**_PAIR, **_SAMPLED, "strategies": ["uniform_allocation"], "mode": "importance_sampling"},
 }
 _JOURNAL = {"budget": "200", "table": "abc", "costs": {"ct": "5", "blood": "1.2"}}
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of file: how one is written, and everything that a reader learns from it.
-
-    ``schema``: a schema at the beginning is damaged more often. ``append``: lines are added, so that the beginning of
-    a file is another whole file.
-    """
-
-    write: Callable[[Path], object]
-    answer: Callable[[Path], Any]
-    refusal: type[Exception] = ValueError
-    schema: bool = False
-    append: bool = False
-
-
-def _store(name: str) -> Kind:
-    def write(path: Path) -> None:
-        run(Study.from_table(STUDIES[name]), store=path, n_jobs=1, progress=False).close()
-
-    return Kind(write, _read_store, StoreError, schema=True)
+def _run(table: Mapping[str, Any], path: Path) -> None:
+    run(Study.from_table(table), store=path, n_jobs=1, block=10, progress=False).close()
 
 
 def _read_store(path: Path) -> Any:
@@ -74,25 +58,10 @@ def _read_store(path: Path) -> Any:
 
 
 def _write_model(path: Path) -> None:
-    rng, layers = np.random.default_rng(0), []
-    for width, names in ((2, ()), (3, ("extra",))):
-        frame = Frame(rng.normal(size=width), np.ones(width), "gaussian", 0.7)
-        tables = (rng.normal(size=(4, width)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2)))
-        layers.append(Layer(RejectionModel(frame, *tables, 0.3), names))
-    layout = Layout.of(rng.normal(size=(4, 2)))
-    extra: dict[str, tuple[ColumnEncoding, ...]] = {"extra": (ColumnEncoding("extra", "number"),)}
-    save(SavedModel(Cascade(tuple(layers)), np.array([0, 1]), 2, layout, extra), path)
-
-
-def _read_model(path: Path) -> str:
-    saved, parts = load(path), []
-    for layer in saved.cascade.layers:
-        model = layer.model
-        assert isinstance(model, RejectionModel)
-        tables = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
-        facts = (model.frame.kernel, model.frame.gamma, model.theta, layer.candidates)
-        parts.append((facts, [table.tobytes() for table in tables]))
-    return repr((parts, saved.classes.tolist(), saved.hidden_label, saved.layout, saved.candidates))
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+    model = ExMLClassifier.paper(budget=20, explore="always", random_state=0)
+    save(SavedModel.of(model.fit(X, y, ArrayOracle({"extra": rng.normal(size=30)}))), path)
 
 
 def _write_rows(path: Path) -> None:
@@ -103,11 +72,6 @@ def _write_rows(path: Path) -> None:
         np.savez_compressed(file, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
 
 
-def _read_rows(path: Path) -> Any:
-    data = load_realdisp(path)
-    return {name: view.tolist() for name, view in data.views.items()}, data.y.tolist(), data.t.tolist()
-
-
 def _write_journal(path: Path) -> None:
     journal, rng = Journal.open(_JOURNAL, path), np.random.default_rng(3)
     for candidate, width in (("ct", 2), ("blood", 1)):
@@ -115,188 +79,166 @@ def _write_journal(path: Path) -> None:
     journal.give_up("ct", [4, 7])
 
 
-def _read_journal(path: Path) -> Any:
-    journal = Journal.open(_JOURNAL, path)
-    return list(journal.values.items()), sorted(journal.lost)
-
-
 def _write_counterexample(path: Path) -> None:
     path.write_bytes(Path("tests/counterexamples/lemma-2-i.toml").read_bytes())
 
 
-KINDS: Mapping[str, Kind] = {
-    **{name: _store(name) for name in STUDIES},
-    "model": Kind(_write_model, _read_model),
-    "rows": Kind(_write_rows, _read_rows),
-    "journal": Kind(_write_journal, _read_journal, append=True),
-    "counterexample": Kind(_write_counterexample, lambda path: repr(read(path))),
+#: How a file of each kind is written and read.
+KINDS: Mapping[str, tuple[Callable[[Path], object], Callable[[Path], Any]]] = {
+    **{mode: (partial(_run, table), _read_store) for mode, table in STUDIES.items()},
+    "model": (_write_model, load),
+    "rows": (_write_rows, load_realdisp),
+    "journal": (_write_journal, lambda path: Journal.open(_JOURNAL, path)),
+    "counterexample": (_write_counterexample, lambda path: repr(read(path))),
 }
 
 
-class Damage:
+class Damage(Fuzzer):
     """Flip bits and cut ends: the file is refused in one line, or read as if nothing had happened."""
 
-    name, share, timeout, is_interruptible = "damage", 0.3, HANG, False
+    name, share = "damage", 0.3
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or Path(tempfile.mkdtemp(prefix="fuzz-"))
+    def __init__(self, kinds: Sequence[str] = tuple(KINDS)) -> None:
+        super().__init__()
+        self._folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
         self._whole: dict[str, bytes] = {}
-        self._truth: dict[str, Any] = {}
-        for name, kind in KINDS.items():
+        for kind in kinds:
             path = self._folder / "whole"
-            kind.write(path)
-            self._whole[name] = path.read_bytes()
+            KINDS[kind][0](path)
+            self._whole[kind] = path.read_bytes()
             path.unlink()
-            self._truth[name] = kind.answer(self._place(name, self._whole[name]))
-
-    @property
-    def cases(self) -> st.SearchStrategy[dict[str, Any]]:
-        """Strategy for a kind of file with flipped bits or a cut."""
-        return st.sampled_from(list(KINDS)).flatmap(self._damages)
+        self._truth = {kind: self._answer(kind, data) for kind, data in self._whole.items()}
+        self.cases = st.sampled_from(kinds).flatmap(self._damages)
 
     def _damages(self, kind: str) -> st.SearchStrategy[dict[str, Any]]:
+        """Draw flipped bits, more often near the beginning, or now and then the place of a cut."""
         size = len(self._whole[kind])
-        bits = st.integers(0, 8 * size - 1)
-        if KINDS[kind].schema:
-            bits |= st.integers(0, 8 * 4096 - 1)
+        bits = st.integers(0, 8 * size - 1) | st.integers(0, 8 * min(4096, size) - 1)
         # One bit is the hardest damage to notice.
-        lists = st.integers(0, 4).flatmap(lambda number: st.lists(bits, min_size=1, max_size=1 if number else 8))
+        lists = mix(st.lists(bits, min_size=1, max_size=1), st.lists(bits, min_size=1, max_size=8), 4)
         flips = st.fixed_dictionaries({"kind": st.just(kind), "bits": lists})
         # An empty file is a new store, not a damaged one.
         cut = st.fixed_dictionaries({"kind": st.just(kind), "cut": st.integers(1, size - 1)})
-        return st.integers(0, 24).flatmap(lambda number: cut if number == 0 else flips)
+        return mix(flips, cut, 24)
 
-    def _place(self, kind: str, data: bytes) -> Path:
+    def _answer(self, kind: str, data: bytes) -> bytes:
+        """Write a file and return all that its reader learns from it."""
         for file in self._folder.glob("*"):
             file.unlink()
-        path = self._folder / kind
-        path.write_bytes(data)
-        return path
-
-    def _damage(self, case: Mapping[str, Any]) -> bytes:
-        data = bytearray(self._whole[case["kind"]])
-        for bit in case.get("bits", ()):
-            data[bit // 8] ^= 1 << bit % 8
-        return bytes(data[: case.get("cut", len(data))])
+        (self._folder / kind).write_bytes(data)
+        return pickle.dumps(KINDS[kind][1](self._folder / kind))
 
     def judge(self, case: Mapping[str, Any]) -> Counter[str]:
         """Check that the file is refused or unchanged, and that no byte of it is touched."""
-        name, data = case["kind"], self._damage(case)
-        kind, path, truth = KINDS[name], self._place(name, data), self._truth[name]
-        torn = kind.append and "cut" in case
+        kind, path = case["kind"], self._folder / case["kind"]
+        damaged = bytearray(self._whole[kind])
+        for bit in case.get("bits", ()):
+            damaged[bit // 8] ^= 1 << bit % 8
+        data, truth = bytes(damaged[: case.get("cut")]), self._truth[kind]
+        # Lines are added to a journal: its beginning is another whole file.
+        torn = kind == "journal" and "cut" in case
         if torn:
-            truth = kind.answer(self._place(name, data[: data.rfind(b"\n") + 1]))
-            self._place(name, data)
-        outcome = expect(kind.refusal, lambda: kind.answer(path), truth)
-        if name in STUDIES and outcome["refused"]:
-            self._use_elsewhere(name)
+            truth = self._answer(kind, data[: data.rfind(b"\n") + 1])
+        outcome = expect(ValueError, lambda: self._answer(kind, data), truth)
+        if kind in STUDIES and outcome == "refused":
+            # An unreadable store can be neither merged nor continued.
+            expect(StoreError, lambda: merge([path], self._folder / "merged"), "refused")
+            expect(StoreError, lambda: _run(STUDIES[kind], path), "refused")
         if not torn and path.read_bytes() != data:
             raise Finding("the damaged file was changed")
-        return Counter({f"{name} {outcome_name}": number for outcome_name, number in outcome.items()})
-
-    def _use_elsewhere(self, name: str) -> None:
-        """Check that an unreadable store can be neither merged nor continued."""
-        path = self._folder / name
-        for action in (
-            lambda: merge([path], self._folder / "merged"),
-            lambda: run(Study.from_table(STUDIES[name]), store=path, progress=False),
-        ):
-            if expect(StoreError, action, None)["refused"] != 1:
-                raise Finding("a damaged store was merged or continued")
+        return Counter({f"{kind} {outcome}": 1})
 
 
-def fork(action: Callable[[], object]) -> int:
-    """Run an action in a copy of this process, which exits with 0, with 2 for a refusal, with 3 for anything else."""
-    number = os.fork()
-    if number:
-        return number
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    code = 3
-    try:
-        action()
-        code = 0
-    except StoreError as error:
-        check_message(error)
-        code = 2
-    finally:
-        os._exit(code)
+class Life(RuleBasedStateMachine):
+    """A run that is killed, meets a second writer or a full disk, in any order, and is continued at the end.
+
+    The continued store is the same to the bit as that of a run without interruption, and no other file is left.
+    """
+
+    fuzzer: Processes
+
+    @initialize(mode=st.runner().flatmap(lambda life: st.sampled_from(list(life.fuzzer.digests))))
+    def begin(self, mode: str) -> None:
+        self.mode, self.folder = mode, Path(tempfile.mkdtemp(prefix="fuzz-"))
+        self.path = self.folder / "store"
+
+    @rule(moment=st.floats(0, 1.1))
+    def kill(self, moment: float) -> None:
+        number = self._fork(moment)
+        os.kill(number, signal.SIGKILL)
+        self._wait("kill", number, -signal.SIGKILL)
+
+    @rule(moment=st.floats(0, 1.1))
+    def meet_second_writer(self, moment: float) -> None:
+        if 0 not in [self._wait("second", number) for number in (self._fork(moment), self._fork())]:
+            raise Finding("both writers were refused")
+
+    @rule(power=st.integers(0, 18))
+    def meet_full_disk(self, power: int) -> None:
+        self._wait("full", self._fork(file_size=3 * 2**power))
+
+    def teardown(self) -> None:
+        with limit_time():
+            if self.fuzzer.finish(self.mode, self.path) != self.fuzzer.digests[self.mode]:
+                raise Finding("the continued store differs from one that was never interrupted")
+        left = [file.name for file in self.folder.iterdir() if file != self.path]
+        if left:
+            raise Finding(f"files are left behind: {left}")
+        shutil.rmtree(self.folder)
+
+    def _fork(self, moment: float = 0.0, file_size: int | None = None) -> int:
+        """Run in a copy of this process, which exits with 0, with 2 for a refusal, with 3 for anything else."""
+        number = os.fork()
+        if number:
+            time.sleep(moment * self.fuzzer.seconds[self.mode])
+            return number
+        code = 3
+        try:
+            if file_size is not None:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
+            code = (
+                0 if expect(StoreError, lambda: self.fuzzer.run_study(self.mode, self.path), None) != "refused" else 2
+            )
+        finally:
+            os._exit(code)
+
+    def _wait(self, event: str, number: int, *allowed: int) -> int:
+        """Return the exit code of a copy, or minus its signal."""
+        code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+        if code not in (0, 2, *allowed):
+            raise Finding(f"{event}: a process ended with {code}")
+        self.fuzzer.outcomes[f"{event}: {'stopped' if code else 'finished'}"] += 1
+        return code
 
 
-def wait(number: int) -> int:
-    """Return the exit code of a copy, or minus its signal."""
-    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+class Processes(Fuzzer):
+    """Lives of stores, with the digest of each whole store, and the seconds that its run takes."""
 
+    name, share, batch = "processes", 0.2, 5
 
-class Processes:
-    """A run that is killed, meets a second writer or a full disk, in any order, and is continued at the end."""
-
-    name, share, timeout, is_interruptible = "processes", 0.2, HANG, False
-    modes = tuple(STUDIES)
-    trials = 150
-
-    def __init__(self) -> None:
+    def __init__(self, modes: Sequence[str] = tuple(STUDIES), trials: int = 150) -> None:
+        super().__init__()
         logging.disable(logging.WARNING)
-        self._truth, self._seconds = {}, {}
-        for mode in self.modes:
+        self.trials, self.digests, self.seconds = trials, {}, {}
+        for mode in modes:
             with tempfile.TemporaryDirectory() as folder:
-                self._run(mode, Path(folder) / "warm-up")
+                self.run_study(mode, Path(folder) / "warm-up")
                 start = time.monotonic()
-                self._truth[mode] = self._finish(mode, Path(folder) / "store")
-                self._seconds[mode] = time.monotonic() - start
+                self.digests[mode] = self.finish(mode, Path(folder) / "store")
+                self.seconds[mode] = time.monotonic() - start
+        self.life = type("StoreLife", (Life,), {"fuzzer": self})
 
-    @property
-    def cases(self) -> st.SearchStrategy[dict[str, Any]]:
-        """Strategy for the steps of a store's life."""
-        moment = st.floats(0, 1.1)
-        size = st.integers(0, 18).map(lambda power: 3 * 2**power)
-        step = st.one_of(
-            st.tuples(st.just("kill"), moment), st.tuples(st.just("second"), moment), st.tuples(st.just("full"), size)
-        )
-        steps = st.lists(step.map(list), min_size=1, max_size=4)
-        return st.fixed_dictionaries({"mode": st.sampled_from(self.modes), "steps": steps})
+    def run_study(self, mode: str, path: Path) -> None:
+        """Run what the store lacks."""
+        _run(STUDIES[mode] | ({} if mode == "exact" else {"trials": self.trials}), path)
 
-    def _run(self, mode: str, path: Path) -> None:
-        table = STUDIES[mode] | ({} if mode == "exact" else {"trials": self.trials})
-        run(Study.from_table(table), store=path, n_jobs=1, block=10, progress=False).close()
-
-    def _finish(self, mode: str, path: Path) -> str:
-        self._run(mode, path)
+    def finish(self, mode: str, path: Path) -> str:
+        """Run what the store lacks and return its digest."""
+        self.run_study(mode, path)
         with Store.read(path) as store:
             return store.digest()
 
-    def judge(self, case: Mapping[str, Any]) -> Counter[str]:
-        """Check that the continued store is the same to the bit, and that no other file is left."""
-        mode, outcomes = case["mode"], Counter[str]()
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "store"
-            for kind, value in case["steps"]:
-                codes = getattr(self, f"_{kind}")(mode, path, value)
-                if not set(codes) <= {0, 2, -signal.SIGKILL}:
-                    raise Finding(f"{kind} at {value}: the processes ended with {codes}")
-                outcomes.update(f"{kind}: {'finished' if code == 0 else 'stopped'}" for code in codes)
-            if self._finish(mode, path) != self._truth[mode]:
-                raise Finding("the continued store differs from one that was never interrupted")
-            left = [file.name for file in path.parent.iterdir() if file != path]
-            if left:
-                raise Finding(f"files are left behind: {left}")
-        return outcomes
-
-    def _kill(self, mode: str, path: Path, moment: float) -> list[int]:
-        number = fork(lambda: self._run(mode, path))
-        time.sleep(moment * self._seconds[mode])
-        os.kill(number, signal.SIGKILL)
-        return [wait(number)]
-
-    def _second(self, mode: str, path: Path, moment: float) -> list[int]:
-        first = fork(lambda: self._run(mode, path))
-        time.sleep(moment * self._seconds[mode])
-        codes = [wait(number) for number in (first, fork(lambda: self._run(mode, path)))]
-        return codes if 0 in codes else [3]
-
-    def _full(self, mode: str, path: Path, size: int) -> list[int]:
-        def run_with_limit() -> None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-            self._run(mode, path)
-
-        return [wait(fork(run_with_limit))]
+    def run_batch(self, options: settings, seed: int) -> None:
+        """Live a number of lives."""
+        run_state_machine_as_test(seeded(seed)(self.life), settings=settings(options, stateful_step_count=4))

@@ -58,12 +58,12 @@ SHARED = (
 
 def modules() -> dict[str, Path]:
     """Every module of the three packages by its dotted name."""
-    found = {}
+    files = {}
     for package in ("exml_sim", "theory", "simulations"):
         for file in (ROOT / package).rglob("*.py"):
             parts = file.relative_to(ROOT).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-    return found
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return files
 
 
 def room(module: str) -> str:
@@ -94,19 +94,19 @@ def statements(text: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
 def edges(of: Callable[[str], str]) -> dict[tuple[str, str], list[str]]:
     """Imports between rooms, lazy ones and those for types too, each with the places where it stands."""
     known = modules()
-    found: dict[tuple[str, str], list[str]] = {}
+    imported: dict[tuple[str, str], list[str]] = {}
     for module, file in known.items():
         for node in statements(file.read_text(encoding="utf-8")):
             for name in names_in(node, module, file, known):
                 if name in known and of(name) != of(module):
                     place = f"{file.relative_to(ROOT)}:{node.lineno} imports {name}"
-                    found.setdefault((of(module), of(name)), []).append(place)
-    return found
+                    imported.setdefault((of(module), of(name)), []).append(place)
+    return imported
 
 
-def places(found: dict[tuple[str, str], list[str]], depth: dict[str, int]) -> list[str]:
+def places(imported: dict[tuple[str, str], list[str]], depth: dict[str, int]) -> list[str]:
     """Where an import does not go down."""
-    return [one for (above, below), lines in found.items() if depth[above] <= depth[below] for one in lines]
+    return [place for (above, below), lines in imported.items() if depth[above] <= depth[below] for place in lines]
 
 
 def test_every_room_has_a_layer() -> None:
@@ -158,12 +158,12 @@ def test_the_rooms_of_simulations_form_no_knot() -> None:
 
 def test_dynamic_imports_stand_where_they_are_declared() -> None:
     """What no syntax tree can follow: `import_module` is called in these files only."""
-    found = {
+    dynamic = {
         str(file.relative_to(ROOT))
         for file in modules().values()
         if re.search(r"\bimport_module\(|\b__import__\(", file.read_text(encoding="utf-8"))
     }
-    assert found == {
+    assert dynamic == {
         "exml_sim/__init__.py",
         "exml_sim/plugins.py",
         "exml_sim/cli/__init__.py",

@@ -12,20 +12,21 @@ from exml_sim.rejection import RejectionClassifier, memory_needed
 from exml_sim.rejection._factor import largest_rank
 
 
-def test_what_is_free(tmp_path, monkeypatch):
+def plant(root, **files):
+    """Write files of the system below a folder; __ stands for a slash, _ for a dot in the last part."""
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("memory_", "memory.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_what_is_free(tmp_path):
     """The smaller one of the machine's and the group's; files that the system keeps count as free."""
-    (tmp_path / "meminfo").write_text("MemTotal: 900 kB\nMemFree: 100 kB\nMemAvailable:    500 kB\n")
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_OWN_GROUP", tmp_path / "cgroup")
-    assert memory.free_memory() == 500 * 1024
-    (tmp_path / "memory.max").write_text("max\n")
-    (tmp_path / "memory.current").write_text("1000\n")
-    assert memory.free_memory() == 500 * 1024
-    (tmp_path / "memory.max").write_text("3000\n")
-    assert memory.free_memory() == 2000
-    (tmp_path / "memory.current").write_text("4000\n")
-    assert memory.free_memory() == 0
+    plant(tmp_path, proc__meminfo="MemTotal: 900 kB\nMemFree: 100 kB\nMemAvailable:    500 kB\n")
+    assert memory.free_memory(tmp_path) == 500 * 1024
+    for limit, used, free in (("max", 1000, 500 * 1024), (3000, 1000, 2000), (3000, 4000, 0)):
+        plant(tmp_path, sys__fs__cgroup__memory_max=f"{limit}\n", sys__fs__cgroup__memory_current=f"{used}\n")
+        assert memory.free_memory(tmp_path) == free
 
 
 @pytest.mark.parametrize(
@@ -36,28 +37,22 @@ def test_what_is_free(tmp_path, monkeypatch):
         ("5:cpu:/\n4:memory:/job\n", "memory/job", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ],
 )
-def test_limit_of_the_own_group_counts(tmp_path, monkeypatch, line, folder, limit, used):
+def test_limit_of_the_own_group_counts(tmp_path, line, folder, limit, used):
     """The limit of the group or of a parent, in both versions of control groups."""
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_OWN_GROUP", tmp_path / "cgroup")
-    (tmp_path / "cgroup").write_text(line)
-    (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / folder / limit).write_text("3000\n")
-    (tmp_path / folder / used).write_text("1000\n")
-    assert memory.free_memory() == 2000
+    group = f"sys/fs/cgroup/{folder}"
+    plant(tmp_path, **{"proc/self/cgroup": line, f"{group}/{limit}": "3000\n", f"{group}/{used}": "1000\n"})
+    assert memory.free_memory(tmp_path) == 2000
 
 
 def test_a_machine_without_such_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
-    monkeypatch.setattr(memory.os, "sysconf", lambda name: {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}[name])
-    assert memory.free_memory() == 70
+    monkeypatch.setattr(memory.os, "sysconf", {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}.__getitem__)
+    assert memory.free_memory(tmp_path) == 70
 
-    def fails(name):
+    def fail(name):
         raise ValueError(name)
 
-    monkeypatch.setattr(memory.os, "sysconf", fails)
-    assert memory.free_memory() is None
+    monkeypatch.setattr(memory.os, "sysconf", fail)
+    assert memory.free_memory(tmp_path) is None
 
 
 @pytest.mark.parametrize("limit", [10**5, 2 * 10**6, 10**7, 10**9])

@@ -88,7 +88,7 @@ def test_unpaid_values_cannot_be_read_and_paid_ones_not_bought_again():
     [
         ([1.0], "2 values of candidate 'a' were asked for, the oracle gave 1"),
         ([1.0, float("nan")], "value of candidate 'a' for row 1 is not finite"),
-        (["x", "y"], "must be numbers"),
+        (["x", "y"], "must be real numbers"),
         ([1.0, 1e308], r"values of candidate 'a' must be numbers of at most 1e\+38 in size; got 1e\+308"),
         (np.zeros((2, 0)), "shape"),
     ],

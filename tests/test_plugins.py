@@ -84,16 +84,22 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
+def invoke(*arguments: object, code: int = 0) -> str:
+    """Run a command, check its exit code and return what it prints."""
+    done = CliRunner().invoke(cli, list(map(str, arguments)))
+    assert done.exit_code == code, done.output
+    return done.output
+
+
 def study_of(folder: Path) -> Study:
     return Study.from_toml(folder / "study.toml", plugins=[folder / "my_rules.py"])
 
 
 def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), "--trust", "--out", str(out), "--quiet"])
-    assert done.exit_code == 0, done.output
-    assert "union (plug-in)" in done.output
-    assert "No bound is refuted" in done.output
+    printed = invoke("study", folder / "study.toml", "--trust", "--out", out, "--quiet")
+    assert "union (plug-in)" in printed
+    assert "No bound is refuted" in printed
     assert {"failure_rate.png", "report.html", "my_rules.py"} <= {file.name for file in out.iterdir()}
     assert "union (plug-in)" in (out / "failure_rate.svg").read_text(encoding="utf-8")
     assert "union (plug-in)" in (out / "report.html").read_text(encoding="utf-8")
@@ -105,18 +111,15 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
         (kept,) = [plugin for plugin in result.store.plugins if plugin["group"] == "exml_sim.strategies"]
         assert kept["version"] == "none"
         assert len(kept["digest"]) == 64
-    plan = CliRunner().invoke(cli, ["plan", "--store", str(out / "study.sqlite"), "--trust", "--json"])
-    budgets = json.loads(plan.output)["budgets"]
+    budgets = json.loads(invoke("plan", "--store", out / "study.sqlite", "--trust", "--json"))["budgets"]
     assert ["union" in entry["bounds"] for entry in budgets] == [False, True]
 
 
 def test_a_refuted_bound_is_named_with_its_cell_and_is_exit_code_1(folder: Path, tmp_path: Path) -> None:
     """A bound that is 1e5 times too small; the test above has the right one and exit code 0."""
     changed(folder, "return 2 * sum", "return 2e-5 * sum")
-    arguments = ["study", str(folder / "study.toml"), "--trust", "--out", str(tmp_path / "out"), "--quiet", "--json"]
-    done = CliRunner().invoke(cli, arguments)
-    assert done.exit_code == 1, done.output
-    data = json.loads(done.output)
+    arguments = ("study", folder / "study.toml", "--trust", "--out", tmp_path / "out", "--quiet", "--json")
+    data = json.loads(invoke(*arguments, code=1))
     (refuted,) = data["refuted"]
     assert refuted.startswith("union (plug-in) of Final(share=0.4) at budget 120 (rate 0.")
     (verdict,) = [text for text in data["findings"] if "REFUTE" in text]
@@ -142,18 +145,11 @@ def test_reading_results_executes_nothing_and_says_what_is_not_drawn(folder: Pat
         with pytest.raises(ValueError, match="'my_rules:Final' is not loaded"):
             result.replay(1, 0)
     marker.unlink()
-    said = ""
-    for command in (
-        ["report", str(path), "--out", str(tmp_path / "report.html")],
-        ["plot", str(path), "--out", str(tmp_path / "pictures")],
-        ["plan", "--store", str(path)],
-        ["merge", str(path), "--out", str(tmp_path / "merged.sqlite")],
-    ):
-        done = CliRunner().invoke(cli, command)
-        assert done.exit_code == 0, done.output
-        said += done.output
+    printed = invoke("report", path, "--out", tmp_path / "report.html")
+    printed += invoke("plot", path, "--out", tmp_path / "pictures") + invoke("plan", "--store", path)
+    printed += invoke("merge", path, "--out", tmp_path / "merged.sqlite")
     assert not marker.exists()
-    assert said.count("--plugins FILE draws them") == 3
+    assert printed.count("--plugins FILE draws them") == 3
     assert StudyResult.open(tmp_path / "merged.sqlite").store.digest() == StudyResult.open(path).store.digest()
 
 
@@ -163,13 +159,9 @@ def test_a_bound_that_speaks_where_failures_are_counted_is_in_the_findings(folde
     text = STUDY.replace("200", "1000").replace("[40, 400]", "[25, 400]").replace("[0.3, 0.5, 0.6]", "[0.3, 0.6]")
     (folder / "study.toml").write_text(text, encoding="utf-8")
     out = tmp_path / "out"
-    given = ["--plugins", str(folder / "my_rules.py")]
-    done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), *given, "--out", str(out), "--quiet"])
-    assert done.exit_code == 0, done.output
-    again = CliRunner().invoke(
-        cli, ["report", str(out / "study.sqlite"), *given, "--out", str(tmp_path / "again.html")]
-    )
-    assert again.exit_code == 0, again.output
+    given = ("--plugins", folder / "my_rules.py")
+    invoke("study", folder / "study.toml", *given, "--out", out, "--quiet")
+    invoke("report", out / "study.sqlite", *given, "--out", tmp_path / "again.html")
     assert "union (plug-in) divided by" in (tmp_path / "again.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", plugins=[folder / "my_rules.py"]) as result:
         panels = make_panels(result)
@@ -203,11 +195,9 @@ def test_workers_in_other_processes_import_it(folder: Path) -> None:
 @pytest.mark.usefixtures("unseen_pictures")
 def test_on_the_command_line_and_as_an_object(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    given = ["--plugins", "my_rules.py", "--strategy", "my_rules:Final{share = 0.25}"]
-    given += ["--strategy", "median_elimination"]
-    done = CliRunner().invoke(cli, ["study", "study.toml", *given, "--out", str(tmp_path / "o"), "--quiet"])
-    assert done.exit_code == 0, done.output
-    assert "Final(share=0.25)" in done.output
+    given = ("--plugins", "my_rules.py", "--strategy", "my_rules:Final{share = 0.25}")
+    given += ("--strategy", "median_elimination")
+    assert "Final(share=0.25)" in invoke("study", "study.toml", *given, "--out", tmp_path / "o", "--quiet")
     strategy = plugins.load_file("my_rules.py")[0].load()
     study = replace(study_of(folder), strategies=(strategy(share=0.25),), bounds=())
     assert study.strategies[0].label == "Final(share=0.25)"
@@ -389,9 +379,9 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
 
 def test_packages_announce_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(installed(tmp_path)))
-    listed = CliRunner().invoke(cli, ["study", "--list"])
-    assert "plug-in final (exml_sim.strategies): version 1.2, " in listed.output
-    assert "plug-in union (theory.bounds): version 1.2" in listed.output
+    listed = invoke("study", "--list")
+    assert "plug-in final (exml_sim.strategies): version 1.2, " in listed
+    assert "plug-in union (theory.bounds): version 1.2" in listed
     study = Study.from_table(
         {
             "strategies": ["final"], "budgets": {"per_arm": [40]}, "trials": 40, "bounds": ["union"],
@@ -448,9 +438,7 @@ def test_a_copy_of_data_stays_in_the_folder(tmp_path: Path, monkeypatch: pytest.
     assert [file.name for file in out.parent.rglob("*")] == ["out"]
     run(study, store=out / "study.sqlite", progress=False, n_jobs=1).close()
     monkeypatch.chdir(out)
-    done = CliRunner().invoke(cli, ["report", str(out / "study.sqlite")])
-    assert done.exit_code == 0, done.output
-    assert "the file '../seen.csv' is not here" in done.output
+    assert "the file '../seen.csv' is not here" in invoke("report", out / "study.sqlite")
 
 
 @pytest.mark.parametrize("facts", [[{"group": "os", "name": "system", "version": "", "digest": ""}], [{"name": "x"}]])

@@ -95,7 +95,9 @@ def test_refuses_what_is_no_seed(bad):
         as_seeds(bad)
 
 
-@pytest.mark.parametrize(("root", "trials", "stream"), [(-1, 0, 0), (0, -1, 0), (0, [], 0), (0, 0, -2)])
-def test_refuses_negative_addresses(root, trials, stream):
+@pytest.mark.parametrize(
+    ("root", "trials", "stream"), [(-1, 0, 0), (0, -1, 0), (0, [], 0), (0, 0, -2), (0, range(2**31), 0)]
+)
+def test_refuses_negative_and_endless_addresses(root, trials, stream):
     with pytest.raises(ValueError, match="none of them negative"):
         Seeds.of(root, trials, stream)

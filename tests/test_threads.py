@@ -36,7 +36,7 @@ try:
 except SystemExit as stop:
     assert stop.code == 0
 from threadpoolctl import threadpool_info
-print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))
+print(*(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"))
 """
 
 

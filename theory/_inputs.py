@@ -20,7 +20,7 @@ def real(value: ArrayLike, name: str) -> Floats:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a real number or an array of them, got {value!r}") from None
+        raise ValueError(f"{name} must be a real number or an array of them, got {value!r:.80}") from None
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite, got {_first(array, ~np.isfinite(array))}")
     return array

@@ -305,14 +305,10 @@ class ColumnEncoding:
         """Raise an error for an encoding that no training wrote."""
         is_text = isinstance(self.name, str) and all(isinstance(level, str) for level in self.levels)
         counts = list((self.counts or {}).values())
-        if (
-            self.column_type not in COLUMN_TYPES
-            or not is_text
-            or not all(isinstance(n, int) and n >= 0 for n in counts)
-        ):
+        is_count = all(isinstance(n, int) and n >= 0 for n in counts)
+        is_date = self.column_type != "date" or set(self.levels) <= set(_DATE_PARTS)
+        if self.column_type not in COLUMN_TYPES or not (is_text and is_count and is_date):
             raise ValueError("an encoding of a column is damaged")
-        if self.column_type == "date" and not set(self.levels) <= set(_DATE_PARTS):
-            raise ValueError("an encoding of a date is damaged")
 
     def encode(self, column: Any) -> FloatArray:
         """Encode cells, shape (rows, columns); unknown levels have zeros, missing numbers `fill`.
@@ -324,15 +320,13 @@ class ColumnEncoding:
         """
         cells = read_cells(column, self.name)
         if self.column_type == "category":
-            texts = cells.texts
-            missing = np.array([text is None for text in texts], dtype=np.bool_)
+            texts, missing = cells.texts, cells.missing
             place = {level: at for at, level in enumerate(self.levels)}
             codes = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
             parts = [(codes == at).astype(np.float64) for at in range(len(self.levels))]
             if self.counts:
-                rare = [text in self.counts and text not in self.levels for text in texts]
-                counts = [float(np.log1p(self.counts.get(text, 0))) if text is not None else 0.0 for text in texts]
-                parts += [np.array(rare, dtype=np.float64), np.array(counts)]
+                counts = np.array([self.counts.get(text, 0) for text in texts])
+                parts += [((counts > 0) & (codes < 0)).astype(np.float64), np.log1p(counts)]
         else:
             numbers = self._convert(cells)
             missing = np.isnan(numbers)
@@ -347,9 +341,8 @@ class ColumnEncoding:
         """Return the number of cells with a level that training did not have."""
         if self.column_type not in ("category", "pair", "order"):
             return 0
-        cells = read_cells(column, self.name)
-        texts = cells.texts
-        return sum(text is not None and text not in (self.counts or self.levels) for text in texts)
+        known = {None, *(self.counts or self.levels)}
+        return sum(text not in known for text in read_cells(column, self.name).texts)
 
     def _convert(self, cells: Cells) -> FloatArray:
         """Return one number per cell, NaN where it is missing."""
@@ -357,13 +350,12 @@ class ColumnEncoding:
             return np.asarray(_check_size(cells.values, self.name), dtype=np.float64)
         if self.column_type == "date" and cells.kind == "date":
             return np.asarray(cells.values, dtype=np.float64)
+        place = {level: float(at) for at, level in enumerate(self.levels)}
         convert: Callable[[str], float | None] = {
             "number": parse_number,
             "boolean": _parse_boolean,
             "date": lambda text: _parse_date(text, self.day_first),
-            "order": lambda text: float(self.levels.index(text)) if text in self.levels else self.fill,
-            "pair": lambda text: float(self.levels.index(text)) if text in self.levels else self.fill,
-        }[self.column_type]
+        }.get(self.column_type, lambda text: place.get(text, self.fill))
         what = {"number": "a number", "boolean": "true or false", "date": "a date"}
         texts = cells.texts
         numbers = np.full(len(texts), np.nan)
@@ -458,10 +450,7 @@ def fit_column(name: str, column: Any) -> ColumnEncoding:
 def _fit_fill(encoding: ColumnEncoding, numbers: FloatArray) -> ColumnEncoding:
     """Add the median, and whether cells are missing."""
     missing = np.isnan(numbers)
-    if not missing.any():
-        return ColumnEncoding(encoding.name, encoding.column_type, encoding.levels, fill=_median(numbers))
-    known = numbers[~missing]
-    return ColumnEncoding(encoding.name, encoding.column_type, encoding.levels, fill=_median(known), has_missing=True)
+    return replace(encoding, fill=_median(numbers[~missing]), has_missing=bool(missing.any()))
 
 
 def _median(numbers: FloatArray) -> float:
@@ -472,9 +461,7 @@ def _fit_date(encoding: ColumnEncoding, days: FloatArray) -> ColumnEncoding:
     """Keep the parts of a date that differ between rows."""
     known = days[~np.isnan(days)]
     varying = tuple(part for part, of in _DATE_PARTS.items() if len(known) and np.ptp(of(known)) > 0.0)
-    parts, has_missing = varying or ("day",), len(known) < len(days)
-    fill = _median(known)
-    return ColumnEncoding(encoding.name, "date", parts, None, fill, has_missing, encoding.day_first)
+    return replace(_fit_fill(encoding, days), levels=varying or ("day",))
 
 
 def _guess_kind(name: str, given: Sequence[str]) -> tuple[str, bool]:

@@ -81,6 +81,15 @@ def check_matrix(values: ArrayLike, name: str) -> FloatArray:
     return value
 
 
+def as_table(values: ArrayLike, name: str) -> FloatArray:
+    """Copy to a matrix of real numbers, rows by features; a vector is one feature."""
+    table = np.array(as_numbers(values, name))
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (rows, columns) with at least one column, got {table.shape}")
+    return table
+
+
 def check_positive(value: Any, name: str) -> float:
     """Check for one finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)) or value <= 0:

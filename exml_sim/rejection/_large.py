@@ -35,14 +35,14 @@ from numpy.typing import ArrayLike, NDArray
 from exml_sim import kernels
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.threads import one_thread
-from exml_sim._internal.validation import check_choice, check_count, check_labels, check_positive, check_theta
+from exml_sim._internal.validation import check_choice, check_count, check_positive
 from exml_sim.rejection._certificates import EPS, total_loss
 from exml_sim.rejection._factor import CHUNK, LowRankFactor, chunks
 from exml_sim.rejection._linalg import exact_product
 from exml_sim.rejection._loops import STRIP, gaussian_forms, in_columns, room, scale
 from exml_sim.rejection._lowrank import DualIterate, Maximiser
 from exml_sim.rejection._triangle import A1, A2, B2, geometry
-from exml_sim.rejection.problem import NEGLIGIBLE, Solution, check_form, check_weights, warn_if_short
+from exml_sim.rejection.problem import NEGLIGIBLE, Solution, check_form, check_targets, check_weights, warn_if_short
 
 CERTIFICATES = ("auto", "streamed", "trace")
 
@@ -91,7 +91,8 @@ def solve_low_rank(
     Solution
         With ``method="low-rank"`` and its `rank`; `u` and `w` are the coefficients at ``factor.landmarks``.
     """
-    labels, theta, p = _check(factor, y, theta, weights)
+    labels, theta = check_targets(y, theta, len(factor))
+    p = np.ones(len(labels)) if weights is None else check_weights(weights, len(labels))
     pair, _ = check_form(penalty, None)
     assert pair is not None
     tol, max_iter = check_positive(tol, "tol"), check_count(max_iter, "max_iter")
@@ -111,19 +112,6 @@ def solve_low_rank(
     allowed = max(tol, 1.1 * work.rank_cost(point) / max(1.0, solution.objective))
     warn_if_short(np.array([solution.gap - solution.rank_gap]), np.array([solution.objective]), allowed)
     return solution
-
-
-def _check(
-    factor: LowRankFactor, y: ArrayLike, theta: float, weights: ArrayLike | None
-) -> tuple[FloatArray, float, FloatArray]:
-    price = check_theta(theta)
-    if price.ndim:
-        raise ValueError(f"theta must be one number; got an array of shape {price.shape}")
-    labels = np.ascontiguousarray(check_labels(y))
-    if labels.shape != (len(factor),):
-        raise ValueError(f"y must have one label for each of the {len(factor)} rows; got shape {labels.shape}")
-    p = np.ones(len(labels)) if weights is None else check_weights(weights, len(labels))
-    return labels, float(price), p
 
 
 def _trusted(setting: Setting, upper: Upper) -> bool:

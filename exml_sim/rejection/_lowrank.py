@@ -290,12 +290,12 @@ class _Bouts:
         self.problem = y, p, geo
         self.state = np.array([88172645463325252], np.uint64)
 
-    def run(self, point: DualIterate) -> tuple[float, int]:
+    def run(self, point: DualIterate, sweeps: int = SWEEPS) -> tuple[float, int]:
         """A bout from the point, whose z, image and faces it changes; a guess of the gap, and the rows that moved."""
         image = (point.image / (np.sqrt(self.square) * self.size)).astype(np.float32)
         iu, iv = np.ascontiguousarray(image[:, 0]), np.ascontiguousarray(image[:, 1])
         shared = (self.factor, self.square, self.size, self.steps, self.order, self.active, *self.problem)
-        gap, moved, self.active = bout_factor(*shared, point.u, point.v, iu, iv, point.face, SWEEPS, self.state)
+        gap, moved, self.active = bout_factor(*shared, point.u, point.v, iu, iv, point.face, sweeps, self.state)
         point.image = np.column_stack([iu, iv]) * (np.sqrt(self.square) * self.size)
         return float(gap), int(moved)
 

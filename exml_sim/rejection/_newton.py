@@ -200,9 +200,13 @@ def count_changes(face, based):
 
 
 @compiled
-def added_directions(face, based, y, geo, added):
-    """List row and components of each direction that became free; for an edge that became inner, its normal."""
-    rows, e1, e2 = np.empty(added, np.int64), np.zeros(added), np.zeros(added)
+def changed_directions(face, based, y, geo, count, relative):
+    """List row and components of each of `count` directions that are free on `face` and not on `based`.
+
+    For an edge that became inner it is the normal of the edge. With `relative` an edge stands for itself, (1, 0): the
+    coefficient of the one direction that its row has at `face`.
+    """
+    rows, e1, e2 = np.empty(count, np.int64), np.zeros(count), np.zeros(count)
     k = 0
     for i in range(len(face)):
         new, old = face[i], based[i]
@@ -210,7 +214,7 @@ def added_directions(face, based, y, geo, added):
             continue
         rows[k] = i
         if new < INSIDE:
-            e1[k], e2[k] = edge(new, y[i], geo)
+            e1[k], e2[k] = (1.0, 0.0) if relative else edge(new, y[i], geo)
         elif old > CORNER_B:
             along1, along2 = edge(old, y[i], geo)
             e1[k], e2[k] = -along2, along1
@@ -220,29 +224,6 @@ def added_directions(face, based, y, geo, added):
             rows[k], e2[k] = i, 1.0
         k += 1
     return rows, e1, e2
-
-
-@compiled
-def held_directions(face, based, y, geo, removed):
-    """List what must stay zero: the row, and the coefficients of its one or two directions at the faces `based`."""
-    rows, w1, w2 = np.empty(removed, np.int64), np.zeros(removed), np.zeros(removed)
-    k = 0
-    for i in range(len(face)):
-        new, old = face[i], based[i]
-        if new in (old, INSIDE) or old <= CORNER_B:
-            continue
-        rows[k] = i
-        if old < INSIDE:
-            w1[k] = 1.0
-        elif new > CORNER_B:
-            along1, along2 = edge(new, y[i], geo)
-            w1[k], w2[k] = -along2, along1
-        else:
-            w1[k] = 1.0
-            k += 1
-            rows[k], w2[k] = i, 1.0
-        k += 1
-    return rows, w1, w2
 
 
 @compiled
@@ -317,8 +298,9 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
     free, changed = padded(len(at)), added + removed
     if SHARE * changed > len(at) or free + padded(changed) > len(system):
         return False
-    rows, a1, a2 = added_directions(face, based, y, geo, added)
-    fixed, w1, w2 = held_directions(face, based, y, geo, removed)
+    rows, a1, a2 = changed_directions(face, based, y, geo, added, False)
+    # What is free no longer is held at zero, in the directions that the factor has.
+    fixed, w1, w2 = changed_directions(based, face, y, geo, removed, True)
     if changed > 0 and not append_border(gram, at, e1, e2, rows, a1, a2, fixed, w1, w2, 1.0 / sigma, system):
         return False
     x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, free + changed)

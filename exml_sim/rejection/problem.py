@@ -120,16 +120,19 @@ def check_problem(
 
 def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[FloatArray, FloatArray, float]:
     """Check Gram matrix, labels and theta."""
+    gram = check_gram(gram)
+    return gram, *check_targets(y, theta, len(gram))
+
+
+def check_targets(y: ArrayLike, theta: float, m: int) -> tuple[FloatArray, float]:
+    """Check one label for each of m rows, and theta."""
     theta_value = check_theta(theta)
     if theta_value.ndim:
         raise ValueError(f"theta must be one number; got an array of shape {theta_value.shape}")
-    gram = check_gram(gram)
-    y = np.require(check_labels(y), requirements=["C", "W"])
-    if y.shape != (len(gram),):
-        raise ValueError(
-            f"y must have one label for each of the {len(gram)} rows of the Gram matrix; got shape {y.shape}"
-        )
-    return gram, y, float(theta_value)
+    labels = np.require(check_labels(y), requirements=["C", "W"])
+    if labels.shape != (m,):
+        raise ValueError(f"y must have one label for each of the {m} rows; got shape {labels.shape}")
+    return labels, float(theta_value)
 
 
 def check_gram(gram: ArrayLike) -> FloatArray:

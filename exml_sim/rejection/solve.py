@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,7 +123,9 @@ def solve(
     check_choice(method, "method", METHODS)
     max_iter = check_count(max_iter, "max_iter")
     if method == "cvxpy":
-        solution = _solve_reference(problem, tol)
+        from exml_sim.rejection.reference import solve_reference
+
+        solution = solve_reference(problem, tol)
     elif problem.penalty is not None:
         solution = _solve_penalised(problem, tol, max_iter)
     elif is_affine(problem):
@@ -199,7 +201,7 @@ class BatchSolver:
         """Solve one problem per row of `counts`, see :func:`solve_batch`."""
         counts = _check_counts(counts, len(self.rows[1]))
         if self.penalty is not None:
-            scores, methods = _Columns.empty(len(counts)), {"dual"}
+            scores, methods = _empty(len(counts)), {"dual"}
             _in_blocks(penalised_block, (*self.rows, counts, *self.penalty, tol, max_iter), scores, len(counts), jobs)
         else:
             assert self.ball is not None
@@ -210,66 +212,58 @@ class BatchSolver:
         return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
 
 
-class _Columns(NamedTuple):
-    """Results of a block of trials on their way into a :class:`BatchSolution`."""
+#: Risk, objective, lower bound and steps of a block of trials.
+_Scores = tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64]]
 
-    risk: FloatArray
-    objective: FloatArray
-    lower: FloatArray
-    steps: NDArray[np.int64]
 
-    @classmethod
-    def empty(cls, trials: int) -> _Columns:
-        """Allocate results of the trials."""
-        return cls(np.empty(trials), np.empty(trials), np.empty(trials), np.zeros(trials, np.int64))
-
-    def place(self, where: NDArray[np.bool_], part: _Columns) -> None:
-        """Fill in the trials of a mask."""
-        for ours, theirs in zip(self, part, strict=True):
-            ours[where] = theirs
+def _empty(trials: int) -> _Scores:
+    return np.empty(trials), np.empty(trials), np.empty(trials), np.zeros(trials, np.int64)
 
 
 def _batch_over_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
-) -> tuple[_Columns, set[str]]:
+) -> tuple[_Scores, set[str]]:
     """Solve in closed form where the surrogate is affine on a trial's rows, by the dual elsewhere.
 
     The choice is made trial by trial, so that a score does not depend on which trials it is computed with.
     """
-    if _affine(np.max(np.diag(gram)), theta, ball):
+    diagonal = np.diag(gram)
+    affine = _affine(np.max(diagonal), theta, ball)
+    if not affine:
+        affine = _affine(np.max(np.where(counts > 0.0, diagonal, 0.0), axis=1), theta, ball)
+    if np.all(affine):
         return _batch_affine(gram, y, counts, ball, jobs), {"affine"}
-    affine = _affine(np.max(np.where(counts > 0.0, np.diag(gram), 0.0), axis=1), theta, ball)
-    scores = _Columns.empty(len(counts))
-    methods = set()
-    if np.any(affine):
-        scores.place(affine, _batch_affine(gram, y, counts[affine], ball, jobs))
-        methods.add("affine")
-    if not np.all(affine):
-        scores.place(~affine, _batch_ball(gram, y, theta, counts[~affine], ball, tol, steps, jobs))
-        methods.add("dual")
-    return scores, methods
+    if not np.any(affine):
+        return _batch_ball(gram, y, theta, counts, ball, tol, steps, jobs), {"dual"}
+    scores = _empty(len(counts))
+    exact = _batch_affine(gram, y, counts[affine], ball, jobs)
+    solved = _batch_ball(gram, y, theta, counts[~affine], ball, tol, steps, jobs)
+    for column, first, second in zip(scores, exact, solved, strict=True):
+        column[affine], column[~affine] = first, second
+    return scores, {"affine", "dual"}
 
 
-def _batch_affine(gram: FloatArray, y: FloatArray, counts: FloatArray, ball: float, jobs: int) -> _Columns:
+def _batch_affine(gram: FloatArray, y: FloatArray, counts: FloatArray, ball: float, jobs: int) -> _Scores:
     order = np.argsort(-y, kind="stable")
     sorted_gram = np.ascontiguousarray(gram.take(order, axis=0).take(order, axis=1))
     risk, slack = np.empty(len(counts)), np.empty(len(counts))
     arguments = (sorted_gram, order, int(np.sum(y > 0)), np.ascontiguousarray(counts), ball)
     _in_blocks(affine_block, arguments, (risk, slack), len(counts), jobs)
-    return _Columns(risk, risk + slack, risk - slack, np.zeros(len(counts), np.int64))
+    return risk, risk + slack, risk - slack, np.zeros(len(counts), np.int64)
 
 
 def _batch_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
-) -> _Columns:
-    scores = _Columns.empty(len(counts))
+) -> _Scores:
+    scores = _empty(len(counts))
     arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps, np.empty((0, 4, 0)))
     _in_blocks(ball_block, arguments, scores, len(counts), jobs)
-    for t in np.flatnonzero(is_short(scores.objective - scores.lower, scores.objective, tol)):
+    risk, objective, lower, _ = scores
+    for t in np.flatnonzero(is_short(objective - lower, objective, tol)):
         helped = _try_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
         if helped is not None:
-            scores.risk[t] = scores.objective[t] = min(scores.objective[t], helped.objective)
-            scores.lower[t] = min(max(scores.lower[t], helped.lower_bound), scores.objective[t])
+            risk[t] = objective[t] = min(objective[t], helped.objective)
+            lower[t] = min(max(lower[t], helped.lower_bound), objective[t])
     return scores
 
 
@@ -355,17 +349,13 @@ def _in_blocks(
             job.result()
 
 
-def _solve_reference(problem: Problem, tol: float) -> Solution:
+def _try_reference(problem: Problem, tol: float) -> Solution | None:
+    """Return the reference's solution, or None where it fails."""
     # cvxpy takes most of a second to import, and few need it.
     from exml_sim.rejection.reference import solve_reference
 
-    return solve_reference(problem, tol)
-
-
-def _try_reference(problem: Problem, tol: float) -> Solution | None:
-    """Return the reference's solution, or None where it fails."""
     try:
-        return _solve_reference(problem, tol)
+        return solve_reference(problem, tol)
     except Exception:  # cvxpy's errors are its own, and importing them here would import cvxpy
         return None
 

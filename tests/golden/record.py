@@ -199,8 +199,8 @@ def read_streams(name: str) -> list[int] | None:
 
 def record_trials() -> dict[str, Any]:
     """Run all studies, on the recorded streams if there are any."""
-    found: dict[str, Any] = {name: run_trials(name, read_streams(name)) for name in STUDIES}
-    return {**found, "rewards": run_rewards(read_streams("rewards")), "stopped": run_stopped()}
+    trials: dict[str, Any] = {name: run_trials(name, read_streams(name)) for name in STUDIES}
+    return {**trials, "rewards": run_rewards(read_streams("rewards")), "stopped": run_stopped()}
 
 
 # --- 2. ledgers -----------------------------------------------------------------------------------------------------
@@ -360,9 +360,9 @@ def evaluate_population(strategy: str) -> np.ndarray:
 
 def record_bounds() -> dict[str, np.ndarray]:
     """Evaluate all bounds."""
-    found = {name: evaluate_bound(name) for name in BOUNDS}
-    found |= {f"tighter_gaps_{name}": evaluate_gaps(name) for name in ("u", "m")}
-    return found | {f"population_{name}": evaluate_population(name) for name in ("uniform", "median")}
+    values = {name: evaluate_bound(name) for name in BOUNDS}
+    values |= {f"tighter_gaps_{name}": evaluate_gaps(name) for name in ("u", "m")}
+    return values | {f"population_{name}": evaluate_population(name) for name in ("uniform", "median")}
 
 
 DESIGN_OF_POINTS = (
@@ -383,24 +383,21 @@ def record_budgets() -> dict[str, Any]:
         )
         for i, design in enumerate([*DESIGN_OF_POINTS] * 4)
     ]
-    found: dict[str, Any] = {}
-    for version in ("paper", "corrected", "tighter"):
-        for strategy in ("uniform", "median"):
-            found[f"{version} {strategy}"] = [
+    pools = [pool for _, pool in make_populations()]
+    budgets: dict[str, Any] = {}
+    for strategy in ("uniform", "median"):
+        for version in ("paper", "corrected", "tighter"):
+            budgets[f"{version} {strategy}"] = [
                 [
-                    p.required(version, strategy, 0.05),
-                    p.required(version, strategy, 1e-6),
+                    *(p.required(version, strategy, delta) for delta in (0.05, 1e-6)),
                     p.launch_budget(version, strategy),
                     p.informative(version, strategy),
                 ]
                 for p in problems
             ]
-    for strategy in ("uniform", "median"):
-        pools = [pool for _, pool in make_populations()]
-        found[f"population {strategy}"] = [
-            required_population_budget(pools[i], 0.2, strategy) for i in (0, 1, 2, 4, 5, 7)
-        ]
-    return found
+        chosen = [pools[i] for i in (0, 1, 2, 4, 5, 7)]
+        budgets[f"population {strategy}"] = [required_population_budget(pool, 0.2, strategy) for pool in chosen]
+    return budgets
 
 
 # --- 4. solutions ---------------------------------------------------------------------------------------------------
@@ -450,25 +447,19 @@ def _solution(solution: Any) -> dict[str, Any]:
 
 
 def _scores(batch: Any) -> dict[str, Any]:
-    return {
-        "objective": keep_floats(batch.objective),
-        "lower_bound": keep_floats(batch.lower_bound),
-        "risk": keep_floats(batch.risk),
-    }
+    return {name: keep_floats(getattr(batch, name)) for name in ("objective", "lower_bound", "risk")}
 
 
 # --- 5. verdicts ----------------------------------------------------------------------------------------------------
-
-OUTCOMES = {"refuted": "refuted", "consistent": "consistent", "vacuous": "vacuous"}
 
 
 def record_verdicts() -> dict[str, Any]:
     """Check all claims and replay all refutations."""
     with one_thread():
         return {
-            "claims": {claim.id: OUTCOMES[claim.check().outcome] for claim in all_claims()},
-            "corrected": {c.id: OUTCOMES[c.check_corrected().outcome] for c in all_claims() if c.repaired is not None},
-            "refutations": [_refutation(one) for one in refutations.REFUTATIONS],
+            "claims": {claim.id: claim.check().outcome for claim in all_claims()},
+            "corrected": {c.id: c.check_corrected().outcome for c in all_claims() if c.repaired is not None},
+            "refutations": [_refutation(refutation) for refutation in refutations.REFUTATIONS],
         }
 
 
@@ -521,23 +512,16 @@ def _from_toy(
 
 def make_model(seed: int) -> ExMLClassifier:
     """Return the default model, the paper's, one with rejection, or one with other options."""
-    share = (0.2, 0.35, 0.5)[seed % 3]
+    shared = {"budget_ratio": (0.2, 0.35, 0.5)[seed % 3], "random_state": seed, "hidden_label": 9}
     match seed // 5:
         case 0:
-            return ExMLClassifier(budget_ratio=share, explore="always", random_state=seed, hidden_label=9)
+            return ExMLClassifier(explore="always", **shared)
         case 1:
-            return ExMLClassifier.paper(budget_ratio=share, explore="always", random_state=seed, hidden_label=9)
+            return ExMLClassifier.paper(explore="always", **shared)
         case 2:
-            return ExMLClassifier(
-                budget_ratio=share,
-                model="rejection",
-                strategy="successive_rejects",
-                explore="always",
-                random_state=seed,
-                hidden_label=9,
-            )
+            return ExMLClassifier(model="rejection", strategy="successive_rejects", explore="always", **shared)
         case _:
-            return ExMLClassifier(budget_ratio=share, model="kernel", random_state=seed, hidden_label=9)
+            return ExMLClassifier(model="kernel", **shared)
 
 
 TABLES = range(20)

@@ -90,114 +90,57 @@ def run(rule, costs, budget, trials=3):
     return [read_trial(done, selected, i) for i in range(trials)]
 
 
-@given(cost_lists(), alignments, surplus, st.booleans())
-def test_median_elimination(costs, alignment, extra, reuse):
-    rule = MedianElimination(alignment=alignment, accumulate=reuse)
-    budget = affordable(rule, costs, extra)
+rules = st.one_of(
+    st.builds(UniformAllocation, alignment=alignments),
+    st.builds(MedianElimination, alignment=alignments, accumulate=st.booleans()),
+    st.builds(SuccessiveRejects, alignment=alignments),
+    st.builds(SuccessiveAcceptsRejects, alignment=alignments, k=st.integers(1, 64)),
+    st.builds(TopTwo, alignment=alignments),
+)
+
+
+@given(cost_lists(), surplus, rules)
+def test_money_and_elimination(costs, extra, rule):
+    """What is bought is paid and affordable, and arms leave by the schedule; pulls of equal shares are floors."""
     size = len(costs)
-    rounds = ceil(log2(size))
+    assume(rule.selects <= size)
+    budget = affordable(rule, costs, extra)
+    rounds = {UniformAllocation: 1, MedianElimination: ceil(log2(size))}.get(type(rule), size - 1)
     for result in run(rule, costs, budget):
+        spent = sum(entry.pulls * costs[result.names.index(entry.arm)] for entry in result.ledger.entries())
+        assert spent == result.ledger.spent <= budget
+        assert len(set(result.accepted)) == len(result.accepted) == rule.selects
+        assert set(result.accepted) <= set(range(size))
+        if isinstance(rule, TopTwo):
+            continue
         assert len(result.rounds) == rounds
         active = set(range(size))
         for item in result.rounds:
             assert set(item.active) == active
-            assert len(item.survivors) == ceil(len(active) / 2)
-            total = sum(costs[i] for i in active)
-            for i in range(size):
-                if i not in active:
-                    expected = 0
-                elif alignment == "sample":
-                    expected = budget // (rounds * total)
-                else:
-                    expected = budget // (rounds * len(active) * costs[i])
-                assert item.pulls[i] == expected
+            pulls = [int(item.pulls[arm]) for arm in sorted(active)]
+            assert sum(pulls) == item.pulls.sum()
+            if isinstance(rule, UniformAllocation | MedianElimination):
+                assert pulls == share_equally(budget / rounds, [costs[arm] for arm in sorted(active)], rule.alignment)
+                left = 1 if isinstance(rule, UniformAllocation) else ceil(len(active) / 2)
+            else:
+                assert rule.alignment == "budget" or len(set(pulls)) == 1
+                left = len(active) - 1
+            assert len(item.survivors) == left
             active = set(item.survivors)
-        assert active == {result.selected} if rounds else result.selected == 0
-        spent = sum(entry.pulls * costs[result.names.index(entry.arm)] for entry in result.ledger.entries())
-        assert spent == result.ledger.spent <= budget
-        left_over = sum(entry.left_over for entry in result.ledger.entries())
-        assert left_over == (budget - spent if rounds else 0)
+        if isinstance(rule, MedianElimination):
+            assert active == {result.selected}
+            left_over = sum(entry.left_over for entry in result.ledger.entries())
+            assert left_over == (budget - spent if rounds else 0)
 
 
-@given(st.integers(1, 64), st.integers(1, 10_000))
-def test_winner_of_median_elimination_has_the_corrected_number_of_rows(size, budget):
-    """The sum of n_t is the sum of floor(B / (T |A_t|)), not the printed (2^(T+1) - 1) n_1."""
-    rounds = ceil(log2(size))
-    assume(budget >= rounds * size)
-    result = run(MedianElimination(), [Fraction(1)] * size, budget, trials=1)[0]
-    widths = [size]
-    for _ in range(rounds):
-        widths.append(ceil(widths[-1] / 2))
-    expected = sum(budget // (rounds * width) for width in widths[:-1])
-    pulls = result.ledger.pulls[0]
-    assert pulls[result.selected] == expected == pulls.max()
-    if rounds:
-        first = budget // (rounds * size)
-        assert expected >= Fraction(budget, 2 * rounds) - rounds
-        if size == 2**rounds:
-            # Doubling a floor may gain one row at each step, never two.
-            assert (size - 1) * first <= expected <= (size - 1) * (first + 1)
-            if budget % (rounds * size) == 0:
-                assert expected == (size - 1) * first
-                assert expected != (2 ** (rounds + 1) - 1) * first
+def share_equally(money, costs, alignment):
+    """Pulls of every arm: the same number for all, or the same money for all."""
+    if alignment == "sample":
+        return [money // sum(costs)] * len(costs)
+    return [money // (len(costs) * cost) for cost in costs]
 
 
-@given(cost_lists(), alignments, surplus)
-def test_uniform_allocation(costs, alignment, extra):
-    rule = UniformAllocation(alignment=alignment)
-    budget = affordable(rule, costs, extra)
-    for entry in run(rule, costs, budget):
-        size = len(costs)
-        expected = [budget // sum(costs) if alignment == "sample" else budget // (size * cost) for cost in costs]
-        assert entry.rounds[0].pulls.tolist() == expected
-        assert len(entry.rounds) == len(entry.accepted) == 1
-        assert entry.ledger.spent == sum(n * c for n, c in zip(expected, costs, strict=True)) <= budget
-
-
-@given(st.integers(1, 64), st.integers(64, 10_000))
-def test_uniform_allocation_at_unit_cost_is_the_papers_floor(size, budget):
-    result = run(UniformAllocation(), [1] * size, budget, trials=1)[0]
-    assert result.rounds[0].pulls.tolist() == [budget // size] * size
-
-
-other_rules = st.sampled_from([SuccessiveRejects, SuccessiveAcceptsRejects, TopTwo])
-
-
-@given(cost_lists(), alignments, surplus, other_rules, st.data())
-def test_other_rules(costs, alignment, extra, kind, data):
-    size = len(costs)
-    k = data.draw(st.integers(1, size)) if kind is SuccessiveAcceptsRejects else 1
-    options = {"k": k} if kind is SuccessiveAcceptsRejects else {}
-    rule = kind(alignment=alignment, **options)
-    budget = affordable(rule, costs, extra)
-    for entry in run(rule, costs, budget):
-        assert entry.ledger.spent <= budget
-        assert len(set(entry.accepted)) == len(entry.accepted) == k
-        assert all(0 <= arm < size for arm in entry.accepted)
-        if kind is not TopTwo:
-            assert len(entry.rounds) == size - 1
-            for item in entry.rounds:
-                assert len(item.survivors) == len(item.active) - 1
-                active_pulls = item.pulls[list(item.active)]
-                assert item.pulls.sum() == active_pulls.sum()
-                if alignment == "sample":
-                    assert len(set(active_pulls.tolist())) == 1
-
-
-@given(st.integers(2, 40), st.integers(0, 5000))
-def test_successive_rejects_follows_its_schedule_at_unit_cost(size, extra):
-    budget = size + 1 + extra
-    result = run(SuccessiveRejects(), [1] * size, budget, trials=1)[0]
-    scale = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, size + 1))
-    totals = [ceil((budget - size) / (scale * (size + 1 - k))) for k in range(1, size)]
-    assert sorted(result.ledger.pulls[0].tolist()) == [*totals, totals[-1]]
-    assert result.ledger.spent <= budget
-
-
-rules = [UniformAllocation, MedianElimination, SuccessiveRejects, TopTwo]
-
-
-@pytest.mark.parametrize("rule", rules)
+@pytest.mark.parametrize("rule", [UniformAllocation, MedianElimination, SuccessiveRejects, TopTwo])
 @given(costs=cost_lists(), alignment=alignments)
 def test_the_smallest_budget_is_the_smallest(rule, costs, alignment):
     strategy = rule(alignment=alignment)

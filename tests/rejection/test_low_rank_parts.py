@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from exml_sim import kernels
 from exml_sim._internal.compiled import compiled
-from exml_sim.rejection import (
-    factorise,
-)
+from exml_sim.rejection import factorise
 from exml_sim.rejection._loops import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale, shuffle
 from exml_sim.rejection._lowrank import DualIterate, _Bouts
 from exml_sim.rejection._simd import WIDTH, load, power_of_two, store
@@ -102,9 +100,7 @@ def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
                 order[k], order[kept] = order[kept], i
                 kept += 1
         count = kept
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exml_sim.rejection._lowrank.SWEEPS", sweeps)
-        guess, moved = bouts.run(point)
+    guess, moved = bouts.run(point, sweeps)
     size = np.max(np.abs(z))
     np.testing.assert_allclose(np.column_stack([point.u, point.v]) / size, z / size, atol=1e-4)
     np.testing.assert_allclose(point.image, values.T @ np.column_stack([point.u, point.v]), rtol=1e-4, atol=1e-4 * size)

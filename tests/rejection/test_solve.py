@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from fractions import Fraction
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from exml_sim import kernels
 from exml_sim.datasets.synthetic import draw_rows
 from exml_sim.rejection import ConvergenceWarning, Solution, solve, solve_batch
+from fuzz.matrices import check_certificate, to_rationals
 
 from .problems import Case, cases, penalties, radii
 
@@ -20,73 +21,72 @@ from .problems import Case, cases, penalties, radii
 ROUNDING = 1e-12
 
 
-def dual_value(case: Case, solution: Solution, penalty: tuple[float, float]) -> float:
-    """Value of the dual at the solution's own point (alpha, beta), after a check that the point is feasible.
-
-    Where the fast solver asked the reference for help, this point may belong to the other one's model.
-    """
-    c_h, c_g = penalty
-    b = 1.0 / (1.0 - 2.0 * case.theta)
-    alpha, beta = solution.alpha, solution.beta
-    slack = 1e-9 * case.weights
-    assert np.all(alpha >= -slack)
-    assert np.all(beta >= -slack)
-    assert np.all(alpha + beta <= case.weights + slack)
-    u = case.y * alpha / (4.0 * c_h)
-    w = (case.theta * b * beta - 0.5 * alpha) / (2.0 * c_g)
-    norms = c_h * u @ case.gram @ u + c_g * w @ case.gram @ w
-    return float(np.sum(alpha) + case.theta * np.sum(beta) - norms)
-
-
 def exact_norm(gram: np.ndarray, a: np.ndarray) -> float:
-    """Root of a' gram a in exact arithmetic: every float is a whole number of times 2^-1074."""
-    unit = 2**1074
-
-    def whole(values: np.ndarray) -> list[int]:
-        return [
-            above * (unit // below) for above, below in (x.as_integer_ratio() for x in values.astype(float).tolist())
-        ]
-
-    left = whole(a)
-    square = sum(
-        x * sum(k * z for k, z in zip(whole(row), left, strict=True)) for x, row in zip(left, gram, strict=True)
-    )
-    return float(Fraction(max(square, 0), unit**3)) ** 0.5
+    """Root of a' gram a in exact arithmetic: large coefficients on a nearly singular matrix cancel."""
+    square = to_rationals(a) @ to_rationals(gram) @ to_rationals(a)
+    return float(max(int(square.p) / int(square.q), 0.0)) ** 0.5
 
 
-def check_certificate(case: Case, solution: Solution, penalty: tuple[float, float]) -> None:
-    """Bounds recomputed from the definitions; raises if any part of the solution does not belong to the others."""
-    c_h, c_g = penalty
+def check_solution(case: Case, solution: Solution, form: dict[str, Any]) -> None:
+    """Check all parts of a solution against each other; bounds in rational numbers."""
+    # A Gram matrix in floating point is positive semidefinite up to rounding only.
+    slack = 1e-9 * (1.0 + abs(solution.objective))
+    check_certificate(case.gram, case.y, case.theta, case.weights, form, solution, slack)
+    # Coefficients on a nearly singular Gram matrix may be large and cancel: so does the rounding of gram @ u.
     h, g = case.gram @ solution.u, case.gram @ solution.w
-    size = 1.0 + abs(solution.objective)
-    np.testing.assert_allclose(solution.h, h, atol=1e-9 * (1 + np.abs(h).max()))
-    np.testing.assert_allclose(solution.g, g, atol=1e-9 * (1 + np.abs(g).max()))
-    primal = case.risk(h, g) + c_h * solution.u @ h + c_g * solution.w @ g
-    # An upper bound that includes its own rounding, which large coefficients on a singular matrix make visible: it may
-    # lie above the value, as far as the gap allows, and never below.
-    assert -1e-9 * size <= solution.objective - primal <= 1e-8 * size
-    assert solution.risk == pytest.approx(case.risk(h, g) / case.weights.sum(), abs=1e-9)
-    assert solution.lower_bound == pytest.approx(dual_value(case, solution, penalty), abs=1e-9 * size)
+    rounding = 1e-9 + 1e-15 * float(np.max(np.abs(case.gram) @ (np.abs(solution.u) + np.abs(solution.w))))
+    np.testing.assert_allclose(solution.h, h, atol=rounding * (1 + np.abs(h).max()))
+    np.testing.assert_allclose(solution.g, g, atol=rounding * (1 + np.abs(g).max()))
+    risk = case.risk(h, g) / case.weights.sum()
+    assert solution.risk == pytest.approx(risk, abs=rounding / (1.0 - 2.0 * case.theta))
     assert solution.gap == solution.objective - solution.lower_bound
     assert solution.lower_bound <= solution.objective
+    assert np.all(np.minimum(solution.alpha, solution.beta) >= 0.0)
 
 
 @settings(max_examples=150)
 @given(cases(), penalties())
 def test_penalised_reaches_the_gap_with_a_true_certificate(case: Case, penalty: tuple[float, float]) -> None:
     solution = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty)
-    check_certificate(case, solution, penalty)
+    check_solution(case, solution, {"penalty": penalty})
     assert solution.gap <= 1e-8 * max(1.0, abs(solution.objective))
+
+
+@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
+@settings(max_examples=120)
+@given(cases(), radii())
+def test_ball_reaches_the_gap_inside_the_ball(case: Case, radius: float) -> None:
+    solution = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius)
+    check_solution(case, solution, {"ball": radius})
+    assert solution.risk == solution.objective
+    assert max(exact_norm(case.gram, a) for a in (solution.u, solution.w)) <= radius * (1 + 1e-12)
+    # A Gram matrix of low rank carries its own rounding (see the notes of solve): a floor for balls that do not bind.
+    kappa, bend = float(np.sqrt(np.max(np.diag(case.gram)))), case.theta / (1.0 - 2.0 * case.theta)
+    floor = 2e-8 * kappa * radius * max(1.0, bend) if np.linalg.matrix_rank(case.gram) < len(case.y) else 0.0
+    assert solution.gap <= 1e-8 * max(1.0, solution.objective) + floor
+
+
+@pytest.mark.parametrize("field", ["u", "w", "objective", "lower_bound", "h", "alpha", "beta"])
+def test_a_planted_error_breaks_the_certificate(field: str) -> None:
+    """The check above is no formality: a wrong coefficient, bound or value does not pass it."""
+    rows = draw_rows(20, rng=3)
+    case = Case(kernels.gram(rows.points), rows.y, 0.2, np.ones(60))
+    solution = solve(case.gram, case.y, case.theta, penalty=(1.0, 1.0))
+    check_solution(case, solution, {"penalty": (1.0, 1.0)})
+    # Without help from the reference the dual point and the model are one.
+    np.testing.assert_allclose(solution.u, case.y * solution.alpha / 4.0, atol=1e-15)
+    with pytest.raises(AssertionError):
+        check_solution(case, replace(solution, **{field: getattr(solution, field) + 1e-4}), {"penalty": (1.0, 1.0)})
 
 
 @pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
 @settings(max_examples=60)
 @given(cases(max_rows=40), penalties())
 def test_penalised_agrees_with_the_reference(case: Case, penalty: tuple[float, float]) -> None:
-    fast = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, tol=1e-10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        slow = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, method="cvxpy")
+    fast, slow = (
+        solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, tol=tol, method=method)
+        for tol, method in ((1e-10, "auto"), (1e-8, "cvxpy"))
+    )
     # The optimum lies in both intervals.
     slack = ROUNDING * (1.0 + fast.objective)
     assert fast.lower_bound <= slow.objective + slack
@@ -99,61 +99,17 @@ def test_penalised_agrees_with_the_reference(case: Case, penalty: tuple[float, f
 
 
 @pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
-@settings(max_examples=120)
-@given(cases(), radii())
-def test_ball_reaches_the_gap_inside_the_ball(case: Case, radius: float) -> None:
-    solution = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius)
-    assert exact_norm(case.gram, solution.u) <= radius * (1 + 1e-12)
-    assert exact_norm(case.gram, solution.w) <= radius * (1 + 1e-12)
-    # Coefficients on a nearly singular Gram matrix may be large and cancel: so does the rounding of gram @ u.
-    h, g = case.gram @ solution.u, case.gram @ solution.w
-    rounding = 1e-15 * float(np.max(np.abs(case.gram) @ (np.abs(solution.u) + np.abs(solution.w))))
-    mean = case.risk(h, g) / case.weights.sum()
-    assert solution.objective == pytest.approx(mean, abs=1e-9 + rounding / (1.0 - 2.0 * case.theta))
-    assert solution.risk == solution.objective
-    # The lower bound from its dual point, retyped: any feasible (alpha, beta) gives one.
-    share = case.weights / case.weights.sum()
-    b = 1.0 / (1.0 - 2.0 * case.theta)
-    assert np.all(solution.alpha >= 0)
-    assert np.all(solution.beta >= 0)
-    assert np.all(solution.alpha + solution.beta <= share * (1 + 1e-12))
-    pulls = (0.5 * solution.alpha * case.y, case.theta * b * solution.beta - 0.5 * solution.alpha)
-    reach = sum(exact_norm(case.gram, a) for a in pulls)
-    value = float(np.sum(solution.alpha) + case.theta * np.sum(solution.beta) - radius * reach)
-    assert solution.lower_bound <= max(value, 0.0) + 1e-12 * (1.0 + radius * reach)
-    # A Gram matrix of low rank carries its own rounding (see the notes of solve): a floor for balls that do not bind.
-    kappa = float(np.sqrt(np.max(np.diag(case.gram))))
-    floor = 2e-8 * kappa * radius * max(1.0, case.theta * b) if np.linalg.matrix_rank(case.gram) < len(case.y) else 0.0
-    assert solution.gap <= 1e-8 * max(1.0, solution.objective) + floor
-
-
-@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
 @settings(max_examples=40)
 @given(cases(max_rows=30), radii())
 def test_ball_agrees_with_the_reference(case: Case, radius: float) -> None:
-    fast = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius, method="dual")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        slow = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius, method="cvxpy")
+    fast, slow = (
+        solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius, method=method)
+        for method in ("dual", "cvxpy")
+    )
     # Rounding of squared norms, as above, may favour either.
     slack = 1e-9 * (1.0 + radius * float(np.sqrt(np.max(np.diag(case.gram)))))
     assert fast.lower_bound <= slow.objective + slack
     assert slow.lower_bound <= fast.objective + slack
-
-
-@pytest.mark.parametrize("field", ["u", "w", "objective", "lower_bound", "h", "alpha", "beta"])
-def test_a_planted_error_breaks_the_certificate(field: str) -> None:
-    """The check above is no formality: a wrong coefficient, bound or value does not pass it."""
-    rows = draw_rows(20, rng=3)
-    case = Case(kernels.gram(rows.points), rows.y, 0.2, np.ones(60))
-    solution = solve(case.gram, case.y, case.theta, penalty=(1.0, 1.0))
-    check_certificate(case, solution, (1.0, 1.0))
-    # Without help from the reference the dual point and the model are one.
-    np.testing.assert_allclose(solution.u, case.y * solution.alpha / 4.0, atol=1e-15)
-    fields = {name: getattr(solution, name) for name in Solution.__slots__}
-    planted = fields[field] + 1e-4
-    with pytest.raises(AssertionError):
-        check_certificate(case, Solution(**{**fields, field: planted}), (1.0, 1.0))
 
 
 @pytest.mark.parametrize("theta", [0.05, 0.2, 0.375])
@@ -174,26 +130,18 @@ def test_mean_loss_with_unit_penalty_rejects_everything(theta: float, dim: int) 
 def test_symmetries(case: Case, penalty: tuple[float, float], seed: int) -> None:
     """Permuting rows permutes h and g; flipping labels flips h alone; scaling weights and C alike changes nothing."""
     tol = 1e-10
-    base = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, tol=tol)
-    size = tol * max(1.0, base.objective) * 2 + ROUNDING * (1 + base.objective)
     order = np.random.default_rng(seed).permutation(len(case.y))
-    moved = solve(
-        case.gram[np.ix_(order, order)],
-        case.y[order],
-        case.theta,
-        weights=case.weights[order],
-        penalty=penalty,
-        tol=tol,
+    triple = (3.0 * penalty[0], 3.0 * penalty[1])
+    base, moved, flipped, scaled = (
+        solve(gram, y, case.theta, weights=weights, penalty=pair, tol=tol)
+        for gram, y, weights, pair in (
+            (case.gram, case.y, case.weights, penalty),
+            (case.gram[np.ix_(order, order)], case.y[order], case.weights[order], penalty),
+            (case.gram, -case.y, case.weights, penalty),
+            (case.gram, case.y, 3.0 * case.weights, triple),
+        )
     )
-    flipped = solve(case.gram, -case.y, case.theta, weights=case.weights, penalty=penalty, tol=tol)
-    scaled = solve(
-        case.gram,
-        case.y,
-        case.theta,
-        weights=3.0 * case.weights,
-        penalty=(3.0 * penalty[0], 3.0 * penalty[1]),
-        tol=tol,
-    )
+    size = tol * max(1.0, base.objective) * 2 + ROUNDING * (1 + base.objective)
     assert moved.objective == pytest.approx(base.objective, abs=size)
     assert flipped.objective == pytest.approx(base.objective, abs=size)
     assert scaled.objective == pytest.approx(3.0 * base.objective, abs=5 * size)
@@ -205,6 +153,7 @@ def test_symmetries(case: Case, penalty: tuple[float, float], seed: int) -> None
     np.testing.assert_allclose(scaled.h, base.h, atol=2 * near_h)
 
 
+@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
 @settings(max_examples=40)
 @given(cases(max_rows=15), penalties(), st.integers(0, 1000))
 def test_counts_equal_repeated_rows(case: Case, penalty: tuple[float, float], seed: int) -> None:
@@ -213,10 +162,8 @@ def test_counts_equal_repeated_rows(case: Case, penalty: tuple[float, float], se
     counts[0] = max(counts[0], 1)
     rows = np.repeat(np.arange(m), counts)
     for form in ({"penalty": penalty}, {"ball": 2.0}):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            weighted = solve(case.gram, case.y, case.theta, weights=counts, **form)
-            repeated = solve(case.gram[np.ix_(rows, rows)], case.y[rows], case.theta, **form)
+        weighted = solve(case.gram, case.y, case.theta, weights=counts, **form)
+        repeated = solve(case.gram[np.ix_(rows, rows)], case.y[rows], case.theta, **form)
         slack = 1e-9 * (1 + weighted.objective)
         assert weighted.lower_bound <= repeated.objective + slack
         assert repeated.lower_bound <= weighted.objective + slack
