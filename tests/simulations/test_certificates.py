@@ -15,14 +15,7 @@ from scipy.special import ndtr
 from exml_sim.engine import Study, run
 from exml_sim.engine.study import Cell
 from simulations import certificates as certification
-from simulations.certificates import (
-    Certificate,
-    certified_budget,
-    certify,
-    read_certificates,
-    replay,
-    search_budget,
-)
+from simulations.certificates import ALPHA, Certificate, read_certificates, replay, search_budget
 from simulations.panels import make_panels
 from tests.cli.test_main import call
 from tests.engine.studies import FEATURES
@@ -48,11 +41,17 @@ def only_cell(pool, strategy, budgets, **parts) -> tuple[Study, Cell]:
     return study, cell
 
 
+def certify(pool, strategy, budget, delta, alpha=ALPHA, *, max_trials=None, **parts) -> Certificate:
+    """Certify one budget of a strategy on a pool."""
+    study, cell = only_cell(pool, strategy, {"absolute": [budget]}, **parts)
+    return certification.certify(study, cell, delta, alpha, max_trials=max_trials)
+
+
 def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> None:
     """Eleven pulls fail in 5.03 % of the trials, twelve in 4.32 %."""
     assert 0.05 < true_rate(11, 0.7) < 0.0504
     assert true_rate(12, 0.7) < 0.0433
-    certificate = certified_budget(two_normals(0.7), "uniform_allocation", 0.05)
+    certificate = search_budget(*only_cell(two_normals(0.7), "uniform_allocation", {"per_arm": [1]}), 0.05)
     assert certificate.budget == 24
     assert not certify(two_normals(0.7), "uniform_allocation", 22, 0.05).attempts[0].certified
     assert math.fsum(attempt.level for attempt in certificate.attempts) <= 1e-9
