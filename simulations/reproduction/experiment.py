@@ -176,17 +176,15 @@ def run(
     """
     numbers = {str(number): number for number in range(check_count(configurations, "configurations"))}
     workers = check_jobs(n_jobs)
-    with Cache(store, json.loads(experiment.identity())) as cache:
-        done = sum(key in cache for key in numbers)
-        line = Progress(len(numbers), progress, there=done, what="configurations", name=experiment.name)
-        try:
-            return list(
-                cache.map(
-                    partial(Experiment.run, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add
-                )
-            )
-        finally:
-            line.close()
+    cache = Cache(store, json.loads(experiment.identity()))
+    done = sum(key in cache for key in numbers)
+    line = Progress(len(numbers), progress, there=done, what="configurations", name=experiment.name)
+    try:
+        return cache.map(
+            partial(Experiment.run, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add
+        )
+    finally:
+        line.close()
 
 
 def make_experiment(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -89,19 +88,15 @@ class RunContext:
         )
 
 
-@contextmanager
-def open_context(
+def make_context(
     seed: int, n_jobs: int, folder: Path | None = None, notify: Callable[[str], None] = lambda _: None
-) -> Iterator[RunContext]:
-    """Open a context with finished work in a folder, or in memory without one."""
+) -> RunContext:
+    """Make a context with finished work in a folder, or in memory without one."""
     if folder is None:
-        path, settings = None, {}
-    else:
-        refuse_link(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        path, settings = folder / _file("finished"), {"source": source_digest()}
-    with Cache(path, settings) as cache:
-        yield RunContext(seed, n_jobs, cache, folder, notify)
+        return RunContext(seed, n_jobs, Cache(), folder, notify)
+    refuse_link(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return RunContext(seed, n_jobs, Cache(folder / _file("finished"), {"source": source_digest()}), folder, notify)
 
 
 def _file(name: str, identity: str = "") -> str:

@@ -16,7 +16,7 @@ from simulations.verification._cells import (
     list_tested_claims,
     make_cells,
 )
-from simulations.verification._claim_trials import RunContext, compare, judge_near_tight, open_context, run_claim
+from simulations.verification._claim_trials import RunContext, compare, judge_near_tight, make_context, run_claim
 from theory.claims import Claim, Registry, read_own
 from theory.claims.document import Checked
 from theory.claims.document import run as run_checks
@@ -155,15 +155,14 @@ def verify(
     own, registry = registry is None, registry or read_own()
     wanted = {registry.get(id).id for id in ids if not own or id != coverage.NAME}
     claims = [claim for claim in registry.claims.values() if not ids or claim.id in wanted]
-    results = []
-    with open_context(seed, n_jobs, store, notify) as context:
-        for number, claim in enumerate(claims, 1):
-            notify(f"claim {number} of {len(claims)}: {claim.id}")
-            checked = run_checks(claim)
-            evidence = test(claim, seed) if test is not None else collect_evidence(claim.id, depth, context)
-            results.append(Result(checked, tuple(evidence), test is None))
-        with_coverage = own and (not ids or coverage.NAME in ids)
-        covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
+    results, context = [], make_context(seed, n_jobs, store, notify)
+    for number, claim in enumerate(claims, 1):
+        notify(f"claim {number} of {len(claims)}: {claim.id}")
+        checked = run_checks(claim)
+        evidence = test(claim, seed) if test is not None else collect_evidence(claim.id, depth, context)
+        results.append(Result(checked, tuple(evidence), test is None))
+    with_coverage = own and (not ids or coverage.NAME in ids)
+    covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
     return Verification(depth, seed, tuple(results), covered, registry)
 
 

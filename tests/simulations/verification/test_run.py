@@ -8,12 +8,11 @@ import json
 import numpy as np
 import pytest
 
-from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _report as report
 from simulations.verification import run
 from simulations.verification._cells import COMPARED, DEPTHS, EXCESS, list_tested_claims
-from simulations.verification._claim_trials import RunContext
+from simulations.verification._claim_trials import make_context
 from simulations.verification._guarantees import Guarantee
 from simulations.verification.run import (
     Result,
@@ -101,13 +100,12 @@ def document(found):
 
 def test_a_changed_source_repeats_all_work(tmp_path, monkeypatch):
     for _ in range(2):
-        with trials.open_context(0, 1, tmp_path) as context:
-            assert context.cache.run("check x", lambda value: value, {"a": 1}) == {"a": 1}
-            assert "check x" in context.cache
+        cache = make_context(0, 1, tmp_path).cache
+        assert cache.map(lambda value: value, {"check x": {"a": 1}}) == [{"a": 1}]
+        assert "check x" in cache
     assert len(trials.source_digest()) == 64
     monkeypatch.setattr(trials, "source_digest", lambda: "other")
-    with trials.open_context(0, 1, tmp_path) as context:
-        assert "check x" not in context.cache
+    assert "check x" not in make_context(0, 1, tmp_path).cache
 
 
 def test_margins_are_signed_decades():
@@ -139,8 +137,7 @@ def test_reports_never_show_a_rate_of_zero():
 
 
 def test_paired_trials_say_who_fails_alone():
-    with Cache() as cache:
-        found = trials.compare(dataclasses.replace(SMALL, pairs=3000), RunContext(0, 1, cache))
+    found = trials.compare(dataclasses.replace(SMALL, pairs=3000), make_context(0, 1))
     refuting = [one for one in found if one.verdict.outcome == "refuted"]
     assert {one.pool for one in refuting} >= {"one-rival-8"}
     for one in refuting:

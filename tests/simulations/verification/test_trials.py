@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import (
@@ -22,7 +21,7 @@ from simulations.verification._cells import (
     list_tested_claims,
     make_cells,
 )
-from simulations.verification._claim_trials import RunContext, open_context, run_claim
+from simulations.verification._claim_trials import make_context, run_claim
 from simulations.verification._guarantees import READINGS, Case, Guarantee, get_pool
 from theory.claims import all_claims, get
 from theory.claims._instances import failure_uniform
@@ -33,8 +32,7 @@ QUICK = DEPTHS["quick"]
 
 @pytest.fixture
 def context():
-    with open_context(0, 1) as context:
-        yield context
+    return make_context(0, 1)
 
 
 def plan_of(claim, statistic=None):
@@ -132,8 +130,7 @@ def test_counts_do_not_depend_on_workers_or_blocks(context, monkeypatch):
     cells = make_cells(plan, QUICK)
     plain = [one.verdict.failures for one in run_claim(cells, QUICK, context)]
     monkeypatch.setattr(trials, "CHUNK", 170)
-    with Cache() as cache:
-        assert [one.verdict.failures for one in run_claim(cells, QUICK, RunContext(0, 2, cache))] == plain
+    assert [one.verdict.failures for one in run_claim(cells, QUICK, make_context(0, 2))] == plain
     assert any(plain)
 
 
