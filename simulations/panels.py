@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -169,10 +170,8 @@ class Panel:
             return self.problem.required(version, self.kind, delta)
         # The bound falls, and the cells of the study already enclose the answer.
         low = max((int(b) for b, c in self._pairs() if b < budget and self.bound_at(version, c) > delta), default=0)
-        while budget - low > 1:
-            middle = (low + budget) // 2
-            low, budget = (low, middle) if self.values(version, np.array([middle]))[0] <= delta else (middle, budget)
-        return budget
+        tried = range(low + 1, budget)
+        return tried.start + bisect_left(tried, True, key=lambda at: self.values(version, np.array([at]))[0] <= delta)
 
     def _pairs(self) -> Iterator[tuple[float, CellSummary]]:
         return zip(self.budgets, self.cells, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -85,18 +85,8 @@ class Experiment:
 
     def identity(self) -> str:
         """Write the settings as text; results of equal settings belong together."""
-        settings = {
-            "name": self.name,
-            "source": dict(self.source.identity()),
-            "explorings": self.explorings,
-            "budgets": self.budgets,
-            "test_labels": self.test_labels,
-            "C": self.C,
-            "loss": self.loss,
-            "seed": self.seed,
-            "attainable": self.attainable,
-        }
-        return json.dumps(settings, sort_keys=True)
+        settings = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return json.dumps(settings | {"source": dict(self.source.identity())}, sort_keys=True)
 
     def run(self, number: int) -> dict[str, Any]:
         """Run one configuration; returns records of its cases and runs that go through JSON unchanged.
