@@ -9,7 +9,6 @@ refuted rigorously as printed and proved in Coq as corrected. Several claims ask
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -100,8 +99,10 @@ def count_needed_trials(bound: float, alpha: float, most: int) -> int:
     high = 16
     while high < most and not decides(high):
         high *= 2
-    tried = range(high // 2 + 1, min(high, most))
-    high = tried.start + bisect_left(tried, True, key=decides)
+    low, high = high // 2, min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
     # The power of a discrete test is not quite monotone: a few trials more than the first that suffice.
     return min(most, high + high // 20)
 
