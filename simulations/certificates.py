@@ -277,10 +277,10 @@ def replay(certificate: Certificate, plugins: Any = (), *, n_jobs: int = 1) -> l
     make = search_budget if certificate.scope == "search" else certify
     again = make(study, cell, certificate.delta, max_trials=certificate.max_trials, **how)
     differences = [
-        f"budget {mine.budget}: the trials give {_describe_attempt(own)}, and the certificate says "
-        f"{_describe_attempt(mine)}"
-        for own, mine in zip(again.attempts, given, strict=False)
-        if own != mine
+        f"budget {recorded.budget}: the trials give {_describe_attempt(repeated)}, and the certificate says "
+        f"{_describe_attempt(recorded)}"
+        for repeated, recorded in zip(again.attempts, given, strict=False)
+        if repeated != recorded
     ]
     if len(again.attempts) != len(given):
         differences.append(f"there are {len(again.attempts)} attempts, and the certificate reports {len(given)}")
@@ -377,7 +377,15 @@ def _is_certified(failures: int, trials: int, delta: float, level: float) -> boo
     return log_evidence_below(failures, trials, delta) >= ROUNDING - math.log(level)
 
 
-def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
+def _attempt(
+    only: Study,
+    budget: Fraction,
+    delta: float,
+    level: float,
+    max_trials: int,
+    n_jobs: int,
+    first_analysis: int = FIRST_ANALYSIS,
+) -> Attempt:
     """Run trials until the budget is certified, or until that is out of reach."""
     if _is_weighted(only, delta):
         from simulations._rare_failures import run_trials
@@ -391,7 +399,7 @@ def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_tria
     digest, done, failures, uncertain = _digest(only, budget), 0, 0, 0
     certified = hopeless = False
     while not certified and not hopeless and done < max_trials:
-        stop = min(max_trials, done + max(FIRST_ANALYSIS, done // 8))
+        stop = min(max_trials, done + max(first_analysis, done // 8))
         counts = _count_failures(only, budget, digest, range(done, stop), n_jobs)
         done, failures, uncertain = stop, failures + counts[0], uncertain + counts[1]
         certified = _is_certified(failures, done, delta, level)

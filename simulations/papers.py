@@ -71,8 +71,8 @@ class BoundClaim:
 
     def build_check(self) -> Check:
         """Build the check on all instances whose failure probability is known without trials."""
-        known = [one for one in get_instances(self.assumes, ALPHA, 0) if one.counts is None]
-        instances = {(one.name, one.budget): one for one in known}
+        known = [instance for instance in get_instances(self.assumes, ALPHA, 0) if instance.counts is None]
+        instances = {(instance.name, instance.budget): instance for instance in known}
 
         def sides(bound: Bound) -> Sides:
             return (

@@ -64,13 +64,17 @@ def source_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Seed, workers, finished work, the folder of the engine's stores, and a function that reports progress."""
+    """Seed, workers, finished work, the folder of the engine's stores, and a function that reports progress.
+
+    A task of a measured statistic has `chunk` trials.
+    """
 
     seed: int
     n_jobs: int
     cache: Cache
     folder: Path | None = None
     notify: Callable[[str], None] = lambda _: None
+    chunk: int = 4096
 
     def run(self, study: Study) -> StudyResult:
         """Run a study, or what is missing of it."""
@@ -103,10 +107,6 @@ def _file(name: str, identity: str = "") -> str:
     """Return a name that no other study, seed or source has: after a change of the code all work is repeated."""
     digest = hashlib.sha256(f"{identity} {source_digest()}".encode()).hexdigest()[:16]
     return f"{name}-{digest}.sqlite"
-
-
-#: Trials of one task of a measured statistic.
-CHUNK = 4096
 
 
 def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> list[CellEvidence]:
@@ -166,7 +166,7 @@ def _count_measured(
         here = [cell for cell in group if cell.budget == int(study_cell.budget)]
         asked = [(cell.event, cell.limit) for cell in here]
         name = hashlib.sha256(repr((study.hash, study_cell.index, asked)).encode()).hexdigest()[:24]
-        blocks = context.blocks(f"cell {name}", trials, CHUNK, partial(count_block, study, study_cell, asked))
+        blocks = context.blocks(f"cell {name}", trials, context.chunk, partial(count_block, study, study_cell, asked))
         failures = (sum(counts) for counts in zip(*blocks, strict=True))
         verdicts_of |= {cell: _judge_count(cell, k, trials, alpha) for cell, k in zip(here, failures, strict=True)}
     return verdicts_of

@@ -63,7 +63,7 @@ def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> No
     assert any(whole in text for text in replay(replace(certificate, attempts=certificate.attempts[-2:-1])))
 
 
-def count_false(monkeypatch, number: int, trials: int, counts=None) -> int:
+def count_false(monkeypatch, first: int, counts=None, number: int = 2000, trials: int = 2000) -> int:
     """Attempt certificates of a probability that is just not small enough, each with a seed of its own."""
     only = certification._only(*only_cell(two_normals(), "uniform_allocation", {"absolute": [20]}))
     digests = iter(f"{seed:064x}" for seed in range(1, 10**6))
@@ -71,15 +71,14 @@ def count_false(monkeypatch, number: int, trials: int, counts=None) -> int:
     monkeypatch.setattr(certification, "_is_hopeless", lambda *given: False)
     if counts is not None:
         monkeypatch.setattr(certification, "_count_failures", counts)
-    attempts = [certification._attempt(only, Fraction(20), true_rate(10), 1e-3, trials, 1) for _ in range(number)]
-    return sum(attempt.certified for attempt in attempts)
+    given = (only, Fraction(20), true_rate(10), 1e-3, trials, 1, first)
+    return sum(certification._attempt(*given).certified for _ in range(number))
 
 
 @pytest.mark.long
 def test_no_more_certificates_are_false_than_alpha_allows(monkeypatch) -> None:
     """2,000 certificates at alpha = 1e-3; the false-alarm rate of the test is 1e-6."""
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 100)
-    assert count_false(monkeypatch, 2000, 2000) < critical_count(2000, 1e-3, 1e-6)
+    assert count_false(monkeypatch, first=100) < critical_count(2000, 1e-3, 1e-6)
 
 
 def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
@@ -89,13 +88,11 @@ def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
     def draw(only, budget, digest, trials, n_jobs):
         return int(rng.binomial(len(trials), true_rate(10))), 0
 
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 40)
     most = critical_count(2000, 1e-3, 1e-6)
-    assert count_false(monkeypatch, 2000, 2000, draw) < most
+    assert count_false(monkeypatch, 40, draw) < most
     fixed = lambda failures, trials, delta, level: clopper_pearson(failures, trials, level)[1] <= delta  # noqa: E731
     monkeypatch.setattr(certification, "_is_certified", fixed)
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 10)
-    assert count_false(monkeypatch, 2000, 2000, draw) >= most
+    assert count_false(monkeypatch, 10, draw) >= most
 
 
 @pytest.fixture(scope="module")
@@ -247,10 +244,9 @@ def test_costs_alignments_and_strategies(pool, strategy) -> None:
         {"scores": FEATURES["scores"], "sampling": {"rows": "independent"}},
     ],
 )
-def test_scores_and_sampling(parts, monkeypatch) -> None:
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 60)
+def test_scores_and_sampling(parts) -> None:
     pool = {"kind": "synthetic", "per_class": 20, "angles": [5, 90]}
-    assert certify(pool, "uniform_allocation", 60, 0.6, 0.01, **parts).budget == 60
+    assert certify(pool, "uniform_allocation", 60, 0.6, 0.01, max_trials=200, **parts).budget == 60
 
 
 def test_an_uncertain_order_counts_as_a_failure() -> None:

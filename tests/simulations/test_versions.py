@@ -56,8 +56,8 @@ def test_panels_sentence_table_and_judge_panels(panels) -> None:
     assert math.isnan(median.bound_at("halved", cell))
     asked = find_needs(uniform).bounds
     assert asked["halved"] < asked["tighter"]
-    told = write_needs(Needs("uniform allocation", Fraction(128), asked))
-    assert f"half of ours {asked['halved']:,} (" in told
+    sentence = write_needs(Needs("uniform allocation", Fraction(128), asked))
+    assert f"half of ours {asked['halved']:,} (" in sentence
     assert Comparison(panels).to_frame()["bound_halved"][1] == uniform.bound_at("halved", cell)
     assert {name for _, _, name, _ in judge_panels(panels)} == set(VERSIONS)
 
@@ -84,11 +84,11 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     point = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2")
     code, out, _ = call(capsys, "bound", *point, "--budget", "16000", "--json")
     assert code == 0
-    found = json.loads(out)["bounds"]
-    assert [ladder[-1]["name"] for ladder in found.values()] == ["halved", "halved"]
-    ours = {rung["name"]: rung["value"] for rung in found["uniform"]}
+    bounds = json.loads(out)["bounds"]
+    assert [ladder[-1]["name"] for ladder in bounds.values()] == ["halved", "halved"]
+    ours = {rung["name"]: rung["value"] for rung in bounds["uniform"]}
     assert ours["halved"] == pytest.approx(ours["tighter"] / 2)
-    assert found["median"][-1]["note"] == "there is no halved bound for median"
+    assert bounds["median"][-1]["note"] == "there is no halved bound for median"
     code, out, _ = call(capsys, "plan", *point, "--json")
     uniform, median = json.loads(out)["budgets"]
     assert uniform["bounds"]["halved"] <= uniform["bounds"]["tighter"]

@@ -116,11 +116,11 @@ def test_a_study_does_not_import_the_claims() -> None:
 
 
 def test_headline_and_findings(page) -> None:
-    words = " ".join([*page["headline"], *page["budgets"], page["verdict"], *page["findings"]])
-    assert "uniform allocation needs a budget of about 1,024 in simulation" in words
-    assert f"At budget 49,152 our {name_bound('tighter')} of uniform allocation is below 5%" in words
-    assert "No bound is refuted" in words
-    assert "On the same trials uniform allocation misses the best arm less often than median elimination" in words
+    expected = " ".join([*page["headline"], *page["budgets"], page["verdict"], *page["findings"]])
+    assert "uniform allocation needs a budget of about 1,024 in simulation" in expected
+    assert f"At budget 49,152 our {name_bound('tighter')} of uniform allocation is below 5%" in expected
+    assert "No bound is refuted" in expected
+    assert "On the same trials uniform allocation misses the best arm less often than median elimination" in expected
     assert "8 arms (best 90°, gaps " in page["studied"]
     assert "400 trials each" in page["studied"]
 
@@ -165,13 +165,13 @@ def hardly(budget, context) -> float:
 
 
 @pytest.mark.parametrize(("bound", "words"), [(half, "1 are decided for the bound"), (hardly, "1 against it (REFUT")])
-def test_a_study_that_stops_by_the_verdict_says_it(bound, words) -> None:
+def test_a_study_that_stops_by_the_verdict_says_it(bound, expected) -> None:
     options = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "trials": 5000}
     with run(known(bounds=[bound], stop={"verdict": bound.__name__}, **options), n_jobs=1, progress=False) as result:
-        found = make_page(result)["verdict"]
+        verdict = make_page(result)["verdict"]
         assert result.summary()[0].trials < 5000
-    assert words in found
-    assert "No bound applies" not in found
+    assert expected in verdict
+    assert "No bound applies" not in verdict
 
 
 @pytest.mark.parametrize("make", [make_page, lambda result: make_comparison([result])])
