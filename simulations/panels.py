@@ -26,6 +26,7 @@ from simulations.certificates import Certificate
 from theory import BoundProblem
 from theory.classical import CLASSICAL
 from theory.paper import Strategy
+from theory.population import BudgetStep, PopulationModel, decompose_budget
 from theory.versions import VERSIONS, kind_of
 
 if TYPE_CHECKING:
@@ -302,6 +303,35 @@ def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fractio
             break
         budget = Fraction(cell.budget)
     return budget
+
+
+#: Causes of slack in the order of `decompose_slack`.
+SLACK_CAUSES = ("optimism", "union bound", "worst-case distribution", "sampling")
+
+
+def decompose_slack(panel: Panel) -> tuple[BudgetStep, ...]:
+    """List budgets from the distribution-free bound to simulation, each without one more cause of slack.
+
+    Empty where no theorem is behind `theory.population.decompose_budget`, or no budget of the study reaches the target.
+    """
+    model, simulated = affine_model(panel), needed_in_simulation(panel.cells, TARGET)
+    if model is None or simulated is None:
+        return ()
+    steps = decompose_budget(model, TARGET)
+    return (*steps, BudgetStep("sampling", float(simulated))) if steps[-1].budget > 0.0 else ()
+
+
+def affine_model(panel: Panel) -> PopulationModel | None:
+    """Return the population where exp(-n I), n = B/K, is about uniform allocation.
+
+    That is the affine regime with shared rows, with replacement, at unit costs.
+    """
+    problem = panel.problem
+    if problem is None or panel.kind != "uniform":
+        return None
+    if (problem.pairing, problem.population, problem.costs) != ("same", None, None):
+        return None
+    return problem.data if isinstance(problem.data, PopulationModel) and problem.data.affine else None
 
 
 def describe_shortfall(panels: Sequence[Panel]) -> str:

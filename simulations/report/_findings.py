@@ -12,13 +12,14 @@ from exml_sim._internal.validation import counted
 from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.figures.slack_decomposition import SLACK_CAUSES, decompose_slack
 from simulations.panels import (
     ALPHA,
     CONFIDENCE,
+    SLACK_CAUSES,
     TARGET,
     Needs,
     Panel,
+    decompose_slack,
     describe_shortfall,
     find_needs,
     format_factor,

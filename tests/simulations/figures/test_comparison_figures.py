@@ -102,7 +102,6 @@ def test_style_files_and_bad_settings(capsys: pytest.CaptureFixture[str], tmp_pa
         (["--label", "ucb=UCB"], "there is no strategy 'ucb'"),
         (["--figure", "allocation", "--no-bounds"], "do not go with the figure allocation"),
         (["--figure", "nothing"], "figure must be one of"),
-        (["--font", "No Such Font"], "is not installed; give serif"),
     ):
         code, _, error = call(capsys, "plot", str(store), *options)
         assert code == 2
