@@ -1,4 +1,4 @@
-"""The slack decomposition, and the power of the tests of bounds."""
+"""The slack decomposition."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from scipy.stats import binom
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style
-from simulations.panels import ALPHA, SLACK_CAUSES, affine_model, decompose_slack, make_panels, needed_in_simulation
-from simulations.report._findings import find_power, write_slack
+from simulations.panels import SLACK_CAUSES, affine_model, decompose_slack, make_panels, needed_in_simulation
+from simulations.report._findings import write_slack
 from theory.population import chernoff
-from theory.versions import VERSIONS
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +43,6 @@ def test_the_main_picture_shows_the_rate_found(result) -> None:
         failure_rate._draw_limit(ax, panel, 128, 256, 1e-4)
         curves = [line for line in ax.lines if "large-deviation" in str(line.get_label())]
         assert len(curves) == count
-
-
-def test_the_power_is_where_the_test_would_refute(result) -> None:
-    panels = make_panels(result)
-    seen = [(panel, cell) for panel in panels for cell in panel.cells if cell.failures > 0]
-    power = find_power(panels)
-    assert list(VERSIONS)[-1] in {entry.version for entry in power}
-    for entry in power:
-        ((panel, cell),) = [(p, c) for p, c in seen if (p.title, float(c.budget)) == (entry.title, float(entry.budget))]
-        divided = panel.bound_at(entry.version, cell) / entry.factor
-        level = ALPHA / sum(len(panel.versions) for panel, _ in seen)
-        assert binom.sf(cell.failures - 1, cell.trials, divided) == pytest.approx(level, rel=1e-6)
 
 
 def test_with_prices_nothing_is_drawn_from_rows_per_arm(result) -> None:
