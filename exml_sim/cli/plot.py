@@ -82,7 +82,7 @@ def command(
 ) -> None:
     """Draw the results in STORE: all strategies on one axes, with the bounds that apply, and the data as CSV.
 
-    Figures: failure_rate, regret, facets (all pools), profiles (ranks over pools), allocation (pulls per round).
+    Figures: failure_rate, regret, facets (all pools), profiles (ranks over pools).
 
     Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 

@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from exml_sim.engine.result import CellSummary, StudyResult
+from exml_sim.money import exact
+from exml_sim.seeds import Seeds
 from simulations.certificates import Certificate
-from simulations.figures.allocation import average_rounds
 from simulations.panels import (
     ALPHA,
     CONFIDENCE,
@@ -342,11 +343,15 @@ def _columns(strategy: dict[str, Any]) -> list[tuple[float, ...]]:
 
 
 def _average_rounds(result: StudyResult, cell: CellSummary) -> list[list[float]]:
-    """Run trials again and return the mean pulls per round and arm; empty if they cannot be run."""
+    """Run the first trials again and return the mean pulls per round and arm; empty if they cannot be run."""
     study_cell = next(entry for entry in result.study_cells if entry.index == cell.cell)
     if result.study.missing_plugin(study_cell) or result.study.mode not in ("monte_carlo", "fixed_confidence"):
         return []
-    return join_rounds(average_rounds(result, study_cell, REPEATED_TRIALS).to_numpy().T.tolist())
+    pool, strategy = result.study.pool(study_cell), result.study.strategy(study_cell)
+    seeds = Seeds.of(result.study.seed, range(min(REPEATED_TRIALS, result.study.trials)), study_cell.stream)
+    batch, _ = pool.run(strategy, exact(study_cell.budget), seeds, record=True)
+    rounds = range(1, batch.ledger.rounds + 1)
+    return join_rounds([batch.ledger.round_pulls(number).mean(axis=0).tolist() for number in rounds])
 
 
 def _describe_provenance(result: StudyResult) -> dict[str, Any]:
