@@ -84,7 +84,14 @@ def make_page(
         "verdicts": _tabulate_verdicts(panels),
         "needs": tabulate_needs(panels),
         "groups": _describe_groups(result, panels),
-        "provenance": _describe_provenance(result),
+        # The identity of the study, the digest of its results, and every run that wrote them.
+        "provenance": {
+            "hash": result.study.hash,
+            "digest": result.store.digest(),
+            "complete": result.complete,
+            "sessions": [dict(session) for session in result.store.sessions()],
+            "toml": result.study.to_toml(),
+        },
     }
 
 
@@ -101,7 +108,8 @@ def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
         needs = find_needs(panel)
         cells = ["not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"]
         if has_certificates:
-            cells.append(_format_certified(panel))
+            budget = find_certified(panel)
+            cells.append("none" if budget is None else f"{float(budget):,g}")
         needed = {name: _format_needed(needs, name) for name in versions if name in needs.bounds}
         if is_common:
             cells += needed.values()
@@ -120,12 +128,6 @@ def _format_needed(needs: Needs, name: str) -> str:
     if budget is None:
         return "never"
     return f"{budget:,} ({format_factor(factor)}x)" if factor >= 1.0 else f"{budget:,}"
-
-
-def _format_certified(panel: Panel) -> str:
-    """Write the smallest budget that is certified for the target, with its confidence."""
-    budget = find_certified(panel)
-    return "none" if budget is None else f"{float(budget):,g}"
 
 
 def _list_versions(panels: Sequence[Panel]) -> list[str]:
@@ -352,14 +354,3 @@ def _average_rounds(result: StudyResult, cell: CellSummary) -> list[list[float]]
     batch, _ = pool.run(strategy, exact(study_cell.budget), seeds, record=True)
     rounds = range(1, batch.ledger.rounds + 1)
     return join_rounds([batch.ledger.round_pulls(number).mean(axis=0).tolist() for number in rounds])
-
-
-def _describe_provenance(result: StudyResult) -> dict[str, Any]:
-    """Collect the identity of the study, the digest of its results, and every run that wrote them."""
-    return {
-        "hash": result.study.hash,
-        "digest": result.store.digest(),
-        "complete": result.complete,
-        "sessions": [dict(session) for session in result.store.sessions()],
-        "toml": result.study.to_toml(),
-    }

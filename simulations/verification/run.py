@@ -117,12 +117,6 @@ class Verification:
         """Results of the claims about trials."""
         return tuple(result for result in self.results if result.evidence)
 
-    @property
-    def decided_share(self) -> float:
-        """Share of those that trials decided at the violation factor 2; 1 if there are none."""
-        decided = [result.decided for result in self.monte_carlo]
-        return sum(decided) / len(decided) if decided else 1.0
-
 
 def verify(
     ids: Sequence[str],
