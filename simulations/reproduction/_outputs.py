@@ -329,7 +329,8 @@ SELECTION = "Attainable accuracy with the best, the third best and the selected 
 
 def write_report(experiment: Experiment, results: Results, out: Path) -> tuple[dict[str, Any], str]:
     """Write tables, verdicts and figures into the folder; return the values for JSON, and the text to print."""
-    budgets, files = experiment.budgets, []
+    budgets = experiment.budgets
+    files: list[Path] = []
     if experiment.name == "mfeat":
         table, verdicts = tables.make_table(results, budgets, TABLE_1, 1), check_table_1(results, budgets)
     elif experiment.name == "costs":
