@@ -152,7 +152,7 @@ def edit(certificate: Certificate, attempt: dict[str, object] | None, **changes:
 @pytest.mark.parametrize(
     ("changes", "attempt", "message"),
     [
-        ({"kind": "x"}, None, "kind must be 'exml-sim certificate 2'"),
+        ({"kind": "x"}, None, "not a certificate of exml-sim: kind must be 'exml-sim certificate 2'"),
         ({"delta": 2.0}, None, "delta of certificate must be less than 1"),
         ({"specification": []}, None, "specification of certificate"),
         ({"attempts": []}, None, "attempts of certificate"),
