@@ -116,11 +116,11 @@ def test_a_study_does_not_import_the_claims() -> None:
 
 
 def test_headline_and_findings(page) -> None:
-    expected = " ".join([*page["headline"], *page["budgets"], page["verdict"], *page["findings"]])
-    assert "uniform allocation needs a budget of about 1,024 in simulation" in expected
-    assert f"At budget 49,152 our {name_bound('tighter')} of uniform allocation is below 5%" in expected
-    assert "No bound is refuted" in expected
-    assert "On the same trials uniform allocation misses the best arm less often than median elimination" in expected
+    sentences = " ".join([*page["headline"], *page["budgets"], page["verdict"], *page["findings"]])
+    assert "uniform allocation needs a budget of about 1,024 in simulation" in sentences
+    assert f"At budget 49,152 our {name_bound('tighter')} of uniform allocation is below 5%" in sentences
+    assert "No bound is refuted" in sentences
+    assert "On the same trials uniform allocation misses the best arm less often than median elimination" in sentences
     assert "8 arms (best 90°, gaps " in page["studied"]
     assert "400 trials each" in page["studied"]
 
@@ -164,13 +164,13 @@ def hardly(budget, context) -> float:
     return 0.01
 
 
-@pytest.mark.parametrize(("bound", "words"), [(half, "1 are decided for the bound"), (hardly, "1 against it (REFUT")])
-def test_a_study_that_stops_by_the_verdict_says_it(bound, expected) -> None:
+@pytest.mark.parametrize(("bound", "phrase"), [(half, "1 are decided for the bound"), (hardly, "1 against it (REFUT")])
+def test_a_study_that_stops_by_the_verdict_says_it(bound, phrase) -> None:
     options = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "trials": 5000}
     with run(known(bounds=[bound], stop={"verdict": bound.__name__}, **options), n_jobs=1, progress=False) as result:
         verdict = make_page(result)["verdict"]
         assert result.summary()[0].trials < 5000
-    assert expected in verdict
+    assert phrase in verdict
     assert "No bound applies" not in verdict
 
 
