@@ -186,8 +186,8 @@ def compare(n: int, problems: int, least: int) -> Iterator[tuple[str, float, flo
         if solve is solve_proxqp:
             batches = np.array_split(counts, 5)
             runs = [time_ms(lambda part=part: solve_proxqp_batch([build(c) for c in part])) for part in batches]
-            spent = statistics.median(spent / len(found) for spent, found in runs)
-            values = -np.concatenate([found for _, found in runs])
+            spent = statistics.median(spent / len(solution) for spent, solution in runs)
+            values = -np.concatenate([solution for _, solution in runs])
             yield "ProxQP, batched", spent, float(np.max(np.abs(values / truth - 1.0)))
 
 

@@ -96,8 +96,8 @@ LINES = (
 def rare_rate(n: int) -> float:
     """The failure rate of uniform allocation on the default pool at n rows per arm, by 4,000 tilted trials."""
     study = make_study(4000, budgets=(n * len(ANGLES),))
-    (found,) = run(replace(study, mode="importance_sampling", strategies=study.strategies[:1])).summary()
-    return float(found.failure_rate)
+    (summary,) = run(replace(study, mode="importance_sampling", strategies=study.strategies[:1])).summary()
+    return float(summary.failure_rate)
 
 
 def practice(line: Line) -> int:
@@ -151,14 +151,14 @@ def show(line: Line, promises: Promises) -> str:
     affine = known.affine
     seen = practice(line)
     parts = [line.name, f"{seen:,}"]
-    found = {}
+    budgets = {}
     for effort, most in (("quick", line.quick), ("sharp", line.sharp)):
         budget, seconds = time_run(known, line, effort)
-        found[effort] = budget
+        budgets[effort] = budget
         parts.append(f"{budget:,} ({budget / seen:.1f}x, {seconds:.1f} s)")
         if most:
             promises.hold(f"{line.name}, {effort}: at most {most:,}", budget <= most, f"{budget:,}")
-    best = min(found.values())
+    best = min(budgets.values())
     if line.times:
         most = round(line.times * seen)
         promises.hold(f"{line.name}: at most {line.times:g}x = {most:,}", best <= most, f"{best:,}")

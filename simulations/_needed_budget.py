@@ -41,7 +41,10 @@ def search(study: Study, delta: float, trials: int, *, n_jobs: int = -1, progres
     panels = _panels(base, tried, n_jobs, progress)
     if trials * delta < 1.0:
         return panels
-    while not all(_is_reached(panel, delta) for panel in panels) and len(tried) <= DOUBLINGS:
+    # Two budgets below the target: one alone may be chance.
+    while len(tried) <= DOUBLINGS and not all(
+        len(panel.cells) > 1 and all(cell.upper <= delta for cell in panel.cells[-2:]) for panel in panels
+    ):
         tried.append(2 * tried[-1])
         panels = _joined(panels, _panels(base, tried[-1:], n_jobs, progress))
     finer = sorted(set(_between(panels, tried, delta)) - set(tried))
@@ -54,11 +57,6 @@ def _joined(first: list[Panel], second: list[Panel]) -> list[Panel]:
         replace(old, cells=tuple(sorted((*old.cells, *new.cells), key=lambda cell: Fraction(cell.budget))))
         for old, new in zip(first, second, strict=True)
     ]
-
-
-def _is_reached(panel: Panel, delta: float) -> bool:
-    """Tell whether the two largest budgets are below the target: one alone may be chance."""
-    return len(panel.cells) > 1 and all(cell.upper <= delta for cell in panel.cells[-2:])
 
 
 def _first(study: Study) -> Fraction:

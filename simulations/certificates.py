@@ -199,10 +199,24 @@ def _round(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def certify_cell(
+def certify(
     study: Study, cell: Cell, delta: float, alpha: float = ALPHA, *, max_trials: int | None = None, n_jobs: int = 1
 ) -> Certificate:
-    """Certify the failure probability of a cell of a study; parameters as in `certify`."""
+    """Certify that the strategy of a cell fails with probability at most delta at the budget of the cell.
+
+    Below 1e-4 this needs uniform allocation, the same rows for all arms, and kappa Lambda at most 1 - 2 theta.
+
+    Parameters
+    ----------
+    study, cell : Study, Cell
+        Pool, score, sampling, strategy and budget.
+    delta, alpha : float
+        Failure probability to certify, and the probability of a wrong certificate.
+    max_trials : int, optional
+        Trials after which the attempt gives up; 400,000, or 64 / delta below 1e-4.
+    n_jobs : int
+        Threads.
+    """
     only, max_trials = _prepare(study, cell, delta, alpha, max_trials)
     attempt = _attempt(only, exact(cell.budget), delta, alpha, max_trials, n_jobs)
     return Certificate(_describe(only), delta, alpha, (attempt,), "budget", max_trials)
@@ -220,7 +234,9 @@ def search_budget(
 ) -> Certificate:
     """Search for the smallest budget that can be certified for the pool and strategy of a cell.
 
-    With weighted trials the first certified budget ends the search, because an attempt takes half a minute.
+    Parameters are those of `certify`. Budgets are whole pulls per arm. A trial run with a seed of its own chooses where
+    the attempts begin. With weighted trials the first certified budget ends the search, because an attempt takes half a
+    minute.
     """
     only, max_trials = _prepare(study, cell, delta, alpha, max_trials)
     unit = sum(only.pool(only.cells()[0]).prices.exact_costs, Fraction(0))
@@ -242,65 +258,6 @@ def search_budget(
     return Certificate(_describe(only), delta, alpha, tuple(attempts), "search", max_trials)
 
 
-def certify(
-    pool: Any,
-    strategy: Any,
-    budget: Money,
-    delta: float,
-    alpha: float = ALPHA,
-    *,
-    max_trials: int | None = None,
-    n_jobs: int = 1,
-    **parts: Any,
-) -> Certificate:
-    """Certify that a strategy fails with probability at most delta at a budget.
-
-    Below 1e-4 this needs uniform allocation, the same rows for all arms, and kappa Lambda at most 1 - 2 theta.
-
-    Parameters
-    ----------
-    pool, strategy : table or object
-        As in a `Study`; names, tables with options, and plug-ins.
-    budget : Money
-        Budget of a trial.
-    delta, alpha : float
-        Failure probability to certify, and the probability of a wrong certificate.
-    max_trials : int, optional
-        Trials after which the attempt gives up; 400,000, or 64 / delta below 1e-4.
-    n_jobs : int
-        Threads.
-    **parts
-        Further parts of the `Study`: scores (at most one), sampling, plugins.
-    """
-    study = _make_study(pool, strategy, {"absolute": [show(exact(budget))]}, **parts)
-    return certify_cell(study, study.cells()[0], delta, alpha, max_trials=max_trials, n_jobs=n_jobs)
-
-
-def certified_budget(
-    pool: Any,
-    strategy: Any,
-    delta: float,
-    alpha: float = ALPHA,
-    *,
-    max_trials: int | None = None,
-    n_jobs: int = 1,
-    **parts: Any,
-) -> Certificate:
-    """Search for the smallest budget whose failure probability is certified; parameters as in `certify`.
-
-    Budgets are whole pulls per arm. A trial run with a seed of its own chooses where the attempts begin.
-    """
-    study = _make_study(pool, strategy, {"per_arm": [1]}, **parts)
-    return search_budget(study, study.cells()[0], delta, alpha, max_trials=max_trials, n_jobs=n_jobs)
-
-
-def _make_study(pool: Any, strategy: Any, budgets: Any, plugins: Any = (), **parts: Any) -> Study:
-    study = Study.from_table({"pools": [pool], "strategies": [strategy], "budgets": budgets, **parts}, plugins)
-    if len(study.cells()) != 1:
-        raise ValueError(f"a certificate is about one score, got {len(study.scores)}")
-    return study
-
-
 def replay(certificate: Certificate, plugins: Any = (), *, n_jobs: int = 1) -> list[str]:
     """Make a certificate again; return what does not agree, nothing if the certificate holds.
 
@@ -317,13 +274,13 @@ def replay(certificate: Certificate, plugins: Any = (), *, n_jobs: int = 1) -> l
     if digests := [attempt for attempt in given if attempt.digest != _digest(_only(study, cell), attempt.budget)]:
         return [f"budget {attempt.budget}: the digest is another than {attempt.digest[:16]}" for attempt in digests]
     how: dict[str, Any] = {"alpha": certificate.alpha, "n_jobs": n_jobs}
-    make = search_budget if certificate.scope == "search" else certify_cell
+    make = search_budget if certificate.scope == "search" else certify
     again = make(study, cell, certificate.delta, max_trials=certificate.max_trials, **how)
     differences = [
-        f"budget {mine.budget}: the trials give {_describe_attempt(own)}, and the certificate says "
-        f"{_describe_attempt(mine)}"
-        for own, mine in zip(again.attempts, given, strict=False)
-        if own != mine
+        f"budget {recorded.budget}: the trials give {_describe_attempt(repeated)}, and the certificate says "
+        f"{_describe_attempt(recorded)}"
+        for repeated, recorded in zip(again.attempts, given, strict=False)
+        if repeated != recorded
     ]
     if len(again.attempts) != len(given):
         differences.append(f"there are {len(again.attempts)} attempts, and the certificate reports {len(given)}")
@@ -420,7 +377,15 @@ def _is_certified(failures: int, trials: int, delta: float, level: float) -> boo
     return log_evidence_below(failures, trials, delta) >= ROUNDING - math.log(level)
 
 
-def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_trials: int, n_jobs: int) -> Attempt:
+def _attempt(
+    only: Study,
+    budget: Fraction,
+    delta: float,
+    level: float,
+    max_trials: int,
+    n_jobs: int,
+    first_analysis: int = FIRST_ANALYSIS,
+) -> Attempt:
     """Run trials until the budget is certified, or until that is out of reach."""
     if _is_weighted(only, delta):
         from simulations._rare_failures import run_trials
@@ -434,7 +399,7 @@ def _attempt(only: Study, budget: Fraction, delta: float, level: float, max_tria
     digest, done, failures, uncertain = _digest(only, budget), 0, 0, 0
     certified = hopeless = False
     while not certified and not hopeless and done < max_trials:
-        stop = min(max_trials, done + max(FIRST_ANALYSIS, done // 8))
+        stop = min(max_trials, done + max(first_analysis, done // 8))
         counts = _count_failures(only, budget, digest, range(done, stop), n_jobs)
         done, failures, uncertain = stop, failures + counts[0], uncertain + counts[1]
         certified = _is_certified(failures, done, delta, level)

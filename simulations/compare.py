@@ -26,7 +26,6 @@ from simulations.panels import CONFIDENCE, Panel, arrange, make_panels, name_str
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray
     from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "compare", "plot"]
@@ -68,22 +67,6 @@ class Comparison:
         A bound is NaN where it does not apply; from 1 on it says nothing.
         """
         return to_frame(self.panels)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Give the rows to polars, pyarrow and other readers of Arrow."""
-        import pyarrow
-
-        return pyarrow.Table.from_pandas(self.to_frame(), preserve_index=False).__arrow_c_stream__(requested_schema)
-
-    def to_xarray(self) -> xarray.Dataset:
-        """Return a data set with the dimensions pool, score, strategy and budget; needs xarray."""
-        try:
-            import xarray
-        except ImportError:
-            raise ValueError("to_xarray needs xarray, which is not installed: pip install xarray") from None
-        frame = self.to_frame().drop(columns="cell").set_index(["pool", "score", "strategy", "budget"])
-        dataset: xarray.Dataset = xarray.Dataset.from_dataframe(frame)
-        return dataset
 
     def to_latex(self) -> str:
         """Return a booktabs table of failure rates in percent, budgets down and strategies across."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from simulations.certificates import Certificate
 from theory import BoundProblem
 from theory.classical import CLASSICAL
 from theory.paper import Strategy
+from theory.population import BudgetStep, PopulationModel, decompose_budget
 from theory.versions import VERSIONS, kind_of
 
 if TYPE_CHECKING:
@@ -169,10 +171,8 @@ class Panel:
             return self.problem.required(version, self.kind, delta)
         # The bound falls, and the cells of the study already enclose the answer.
         low = max((int(b) for b, c in self._pairs() if b < budget and self.bound_at(version, c) > delta), default=0)
-        while budget - low > 1:
-            middle = (low + budget) // 2
-            low, budget = (low, middle) if self.values(version, np.array([middle]))[0] <= delta else (middle, budget)
-        return budget
+        tried = range(low + 1, budget)
+        return tried.start + bisect_left(tried, True, key=lambda at: self.values(version, np.array([at]))[0] <= delta)
 
     def _pairs(self) -> Iterator[tuple[float, CellSummary]]:
         return zip(self.budgets, self.cells, strict=True)
@@ -303,6 +303,35 @@ def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fractio
             break
         budget = Fraction(cell.budget)
     return budget
+
+
+#: Causes of slack in the order of `decompose_slack`.
+SLACK_CAUSES = ("optimism", "union bound", "worst-case distribution", "sampling")
+
+
+def decompose_slack(panel: Panel) -> tuple[BudgetStep, ...]:
+    """List budgets from the distribution-free bound to simulation, each without one more cause of slack.
+
+    Empty where no theorem is behind `theory.population.decompose_budget`, or no budget of the study reaches the target.
+    """
+    model, simulated = affine_model(panel), needed_in_simulation(panel.cells, TARGET)
+    if model is None or simulated is None:
+        return ()
+    steps = decompose_budget(model, TARGET)
+    return (*steps, BudgetStep("sampling", float(simulated))) if steps[-1].budget > 0.0 else ()
+
+
+def affine_model(panel: Panel) -> PopulationModel | None:
+    """Return the population where exp(-n I), n = B/K, is about uniform allocation.
+
+    That is the affine regime with shared rows, with replacement, at unit costs.
+    """
+    problem = panel.problem
+    if problem is None or panel.kind != "uniform":
+        return None
+    if (problem.pairing, problem.population, problem.costs) != ("same", None, None):
+        return None
+    return problem.data if isinstance(problem.data, PopulationModel) and problem.data.affine else None
 
 
 def describe_shortfall(panels: Sequence[Panel]) -> str:

@@ -16,8 +16,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,8 +71,8 @@ class BoundClaim:
 
     def build_check(self) -> Check:
         """Build the check on all instances whose failure probability is known without trials."""
-        known = [one for one in get_instances(self.assumes, ALPHA, 0) if one.counts is None]
-        instances = {(one.name, one.budget): one for one in known}
+        known = [instance for instance in get_instances(self.assumes, ALPHA, 0) if instance.counts is None]
+        instances = {(instance.name, instance.budget): instance for instance in known}
 
         def sides(bound: Bound) -> Sides:
             return (
@@ -274,30 +273,20 @@ def load_paper(place: str | Path) -> Paper:
 def _import(place: str) -> ModuleType:
     """Import a package; what goes wrong is one line."""
     folder = Path(place)
-    file, name = folder / "__init__.py", folder.resolve().name
-    known = sys.modules.get(name)
-    if not folder.is_dir():
-        if not all(part.isidentifier() for part in place.split(".")):
-            raise ValueError(f"there is no folder {place}, and it is no name of a package")
-    elif not file.is_file() or not name.isidentifier():
+    is_folder, file = folder.is_dir(), folder.resolve() / "__init__.py"
+    name = folder.resolve().name if is_folder else place
+    is_name = all(part.isidentifier() for part in name.split("."))
+    if is_folder and not (is_name and file.is_file()):
         raise ValueError(f"{place} is no package: it needs __init__.py and a name of letters, digits and _")
-    elif known is not None and Path(known.__file__ or "").resolve() == file.resolve():
-        return known
-    elif known is not None or name in sys.stdlib_module_names:
-        raise ValueError(f"another module is named {name!r}: rename the folder {place}")
+    if not is_name:
+        raise ValueError(f"there is no folder {place}, and it is no name of a package")
+    path = list(sys.path)
+    if is_folder:
+        # Last, so that nothing beside the folder replaces an installed package.
+        sys.path.append(str(file.parent.parent))
+        invalidate_caches()
     try:
-        if not folder.is_dir():
-            return import_module(place)
-        spec = spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = module = module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        return module
+        module = import_module(name)
     except KeyboardInterrupt:
         raise
     except ModuleNotFoundError as error:
@@ -307,3 +296,8 @@ def _import(place: str) -> ModuleType:
     except BaseException as error:
         text = " ".join(str(error).split())[:300]
         raise ValueError(f"{place} cannot be imported: {type(error).__name__}: {text}") from None
+    finally:
+        sys.path[:] = path
+    if is_folder and Path(module.__file__ or "").resolve() != file:
+        raise ValueError(f"another module is named {name!r}: rename the folder {place}")
+    return module

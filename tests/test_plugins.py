@@ -25,7 +25,7 @@ from exml_sim.engine._schema import header_checksum
 from exml_sim.plugins import PluginError
 from exml_sim.strategies import BaseStrategy
 from simulations.panels import make_panels
-from simulations.report._findings import judge_panels, write_findings
+from simulations.report._findings import judge_panels
 
 RULE = '''
 """A share of the money for everyone, the rest for the two leaders."""
@@ -126,7 +126,6 @@ def test_a_refuted_bound_is_named_with_its_cell_and_is_exit_code_1(folder: Path,
     assert verdict.startswith("1 comparison REFUTES a bound (alpha 1e-06")
     assert refuted in verdict
     assert ", 0 would have detected" not in verdict.split(" Of the ")[0]
-    assert not any("divided by 0." in text for text in data["findings"])
 
 
 @pytest.mark.usefixtures("unseen_pictures")
@@ -154,22 +153,18 @@ def test_reading_results_executes_nothing_and_says_what_is_not_drawn(folder: Pat
 
 
 @pytest.mark.usefixtures("unseen_pictures")
-def test_a_bound_that_speaks_where_failures_are_counted_is_in_the_findings(folder: Path, tmp_path: Path) -> None:
-    """The summary says what the trials could have seen of it, and the report can be made again from the store."""
+def test_a_bound_of_a_plug_in_is_judged_in_the_report(folder: Path, tmp_path: Path) -> None:
+    """The report can be made again from the store."""
     text = STUDY.replace("200", "1000").replace("[40, 400]", "[25, 400]").replace("[0.3, 0.5, 0.6]", "[0.3, 0.6]")
     (folder / "study.toml").write_text(text, encoding="utf-8")
     out = tmp_path / "out"
     given = ("--plugins", folder / "my_rules.py")
     invoke("study", folder / "study.toml", *given, "--out", out, "--quiet")
     invoke("report", out / "study.sqlite", *given, "--out", tmp_path / "again.html")
-    assert "union (plug-in) divided by" in (tmp_path / "again.html").read_text(encoding="utf-8")
+    assert "union (plug-in)" in (tmp_path / "again.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", plugins=[folder / "my_rules.py"]) as result:
-        panels = make_panels(result)
-        outcome = " ".join(write_findings(result, panels))
-        silent = " ".join(write_findings(result, [replace(panel, cells=panel.cells[1:]) for panel in panels]))
-    assert "union (plug-in) divided by" in outcome
-    assert "No failure was seen where" not in outcome
-    assert "could not have refuted one" in silent
+        outcomes = [verdict.outcome for _, _, name, verdict in judge_panels(make_panels(result)) if name == "union"]
+    assert set(outcomes) & {"consistent", "undecided"}
 
 
 def test_the_rule_of_the_file_is_the_rule_of_the_class(folder: Path) -> None:

@@ -54,7 +54,6 @@ def _read_pairs(context: click.Context, parameter: click.Parameter, values: tupl
 )
 @click.option("--width", type=float, metavar="INCHES", help="Width, such as 3.3 for a column of a paper.")
 @click.option("--font-size", type=click.FloatRange(4, 40), metavar="POINTS", help="Size of the text.")
-@click.option("--font", help="Font family, such as serif.")
 @click.option("--style", "style_file", type=click.Path(exists=True, path_type=Path), help="Style file of matplotlib.")
 @click.option("--label", "labels", multiple=True, callback=_read_pairs, metavar="STRATEGY=TEXT", help="Legend text.")
 @click.option(
@@ -71,7 +70,6 @@ def command(
     formats: tuple[str, ...],
     width: float | None,
     font_size: float | None,
-    font: str | None,
     style_file: Path | None,
     labels: dict[str, str],
     colours: dict[str, str],
@@ -84,8 +82,7 @@ def command(
 ) -> None:
     """Draw the results in STORE: all strategies on one axes, with the bounds that apply, and the data as CSV.
 
-    Figures: failure_rate, regret, facets (all pools), profiles (ranks over pools), allocation (pulls per round),
-    slack_decomposition.
+    Figures: failure_rate, regret, facets (all pools), profiles (ranks over pools).
 
     Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 
@@ -105,7 +102,7 @@ def command(
         Elapsed("drawing", not as_json),
         StudyResult.open(store, plugins=plugins, trust=trust) as result,
         one_thread("blas"),
-        style.customise(width=width, font_size=font_size, font=font, style_file=style_file),
+        style.customise(width=width, font_size=font_size, style_file=style_file),
     ):
         missing = describe_missing(result.study)
         pictures = list(_draw(result, figure, labels, order, chosen))

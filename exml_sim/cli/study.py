@@ -223,26 +223,22 @@ def _copy_plugins(study: Study, out: Path) -> None:
 
 
 def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str, Any], str]:
-    """Write the table of the bench; return its values and its text."""
-    from simulations import bench
+    """Write the page of the bench; return ranks and failure rates, and the text with both."""
+    from simulations import markdown_table
     from simulations.figures import profiles, style
     from simulations.report._comparison import make_comparison, render_comparison
 
-    rankings = bench.rank_strategies(result)
     result.to_csv(out / "summary.csv")
     ((stem, picture, _),) = profiles.figures(result)
     pictures = style.save(picture, out / stem)
-    write_file(out / "report.html", render_comparison(make_comparison([result])))
-    text = "\n".join([*bench.format_table(rankings), "", *bench.write_winners(rankings)])
-    write_file(out / "bench.txt", f"{text}\n")
-    pools = [
-        {"pool": ranking.pool, "rates": {name: cell.failure_rate for name, cell in ranking.rates.items()}}
-        | {"best": ranking.best}
-        for ranking in rankings
-    ]
+    comparison = make_comparison([result])
+    write_file(out / "report.html", render_comparison(comparison))
+    rates, ranks = comparison["rates"], comparison["ranks"]["rows"]
+    tables = markdown_table(rates["columns"], rates["rows"])
+    tables += "\n" + markdown_table(["strategy", "mean rank", "interval", "best in"], ranks)
     drawn = ", ".join(file.name for file in pictures)
-    files = f"Results are in {out}: report.html, summary.csv, {drawn}, bench.txt, study.toml, {store.name}."
-    return {"pools": pools}, f"{text}\n\n{files}"
+    files = f"Results are in {out}: report.html, summary.csv, {drawn}, study.toml, {store.name}."
+    return {"rates": rates, "ranks": ranks}, "\n".join([*comparison["headline"], "", tables, files])
 
 
 def _run(

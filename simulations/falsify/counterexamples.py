@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,19 +44,19 @@ class Counterexample:
 
     def to_toml(self) -> str:
         """Return the text of a file."""
-        table = {
-            "format": FORMAT,
-            "claim": self.target.id,
-            "says": self.target.says,
-            "seed": self.seed,
-            "evaluations": self.evaluations,
-            "log_observed": self.measured.log_observed,
-            "log_bound": self.measured.log_bound,
-            "verdict": self.sentence,
-            "instance": self.instance.to_table(),
-        }
-        # The checksum is of the table as it is read: 1 and 1.0 are the same instance, but not the same text.
-        return to_toml({"checksum": compute_checksum(tomllib.loads(to_toml(table))), **table})
+        return to_toml(
+            {
+                "format": FORMAT,
+                "claim": self.target.id,
+                "says": self.target.says,
+                "seed": self.seed,
+                "evaluations": self.evaluations,
+                "log_observed": self.measured.log_observed,
+                "log_bound": self.measured.log_bound,
+                "verdict": self.sentence,
+                "instance": self.instance.to_table(),
+            }
+        )
 
     @property
     def file_name(self) -> str:
@@ -100,29 +98,19 @@ class CounterexampleReplay:
         )
 
 
-def compute_checksum(table: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the content of a file, whatever its layout."""
-    content = {name: value for name, value in table.items() if name != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
-
-
 def read(file: Path, targets: Sequence[Target] | None = None) -> Counterexample:
     """Read a counterexample to one of the targets; by default to those of the project's paper.
-
-    A file written by hand needs no checksum; a checksum must match.
 
     Raises
     ------
     ValueError
-        If the file is no counterexample, was changed, or its instance is outside the space of its claim.
+        If the file is no counterexample, or its instance is outside the space of its claim.
     """
     table = _read_toml(file)
-    if set(table) - {"checksum"} != _FIELDS or table["format"] != FORMAT:
+    if set(table) != _FIELDS or table["format"] != FORMAT:
         raise ValueError(
             f"{file} is not a counterexample of format {FORMAT}: it needs exactly {', '.join(sorted(_FIELDS))}"
         )
-    if "checksum" in table and table["checksum"] != compute_checksum(table):
-        raise ValueError(f"{file} does not match its checksum; remove the checksum line of an edited file")
     try:
         if not isinstance(table["instance"], dict):
             raise TypeError(f"the instance must be a table, got {table['instance']!r}")

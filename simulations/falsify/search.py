@@ -122,9 +122,9 @@ class Outcome:
         if self.undecided:
             assert self.verdict is not None
             sides = f"observed {format_log(self.measured.log_observed)}, bound {format_log(self.measured.log_bound)}"
-            found = f"{self.unconfirmed:,} violation{'s' if self.unconfirmed > 1 else ''} found, none confirmed"
+            violations = f"{self.unconfirmed:,} violation{'s' if self.unconfirmed > 1 else ''} found, none confirmed"
             return (
-                f"{self.target.id}: UNDECIDED, {found}, largest {headline}.\n"
+                f"{self.target.id}: UNDECIDED, {violations}, largest {headline}.\n"
                 f"Instance: {self.best.describe()}: {sides}\nConfirmation: {self.verdict.sentence}"
             )
         return f"{self.target.id}: no violation, largest {headline}.\nInstance: {self.best.describe()}"

@@ -11,12 +11,12 @@ import numpy as np
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
 from simulations.figures import facets, style
-from simulations.figures.slack_decomposition import affine_model
 from simulations.panels import (
     CONFIDENCE,
     FORMULA_STEP,
     TARGET,
     Panel,
+    affine_model,
     budget_axis,
     describe_shortfall,
     find_needs,

@@ -69,8 +69,6 @@ LEGEND_HEIGHT, VACUOUS = 0.5, " (vacuous here)"
 NARROW_WIDTH = 4.0
 #: Control characters, except the line break.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-#: Installed fonts that a message lists.
-MAX_FONTS = 12
 #: Widths in inches that a picture may have.
 MIN_WIDTH, MAX_WIDTH = 1.0, 40.0
 
@@ -91,10 +89,9 @@ def customise(
     *,
     width: float | None = None,
     font_size: float | None = None,
-    font: str | None = None,
     style_file: Path | None = None,
 ) -> Iterator[None]:
-    """Change width, fonts and other settings of all pictures that are drawn inside.
+    """Change width, size of the text and other settings of all pictures that are drawn inside.
 
     Parameters
     ----------
@@ -102,8 +99,6 @@ def customise(
         Width in inches, such as that of a column; heights keep their proportion.
     font_size
         In points; titles and legends are scaled.
-    font
-        Name of a font family.
     style_file
         Settings of matplotlib, such as a file mine.mplstyle.
     """
@@ -116,8 +111,6 @@ def customise(
         sizes = ("font.size", "axes.titlesize", "axes.labelsize", "figure.titlesize", "legend.fontsize")
         settings |= {name: SETTINGS[name] * font_size / SETTINGS["font.size"] for name in sizes}
         settings |= {"xtick.labelsize": settings["legend.fontsize"], "ytick.labelsize": settings["legend.fontsize"]}
-    if font is not None:
-        settings["font.family"] = _check_font(font)
     if style_file is not None:
         try:
             settings.update(mpl.rc_params_from_file(str(style_file), use_default_template=False).items())
@@ -244,21 +237,6 @@ def _wrap(text: Text, room: float) -> None:
         lines = text.get_text().split("\n")
         limit = max(int(0.95 * max(map(len, lines)) * room / width) - 1, 8)
         text.set_text("\n".join(part for line in lines for part in textwrap.wrap(line, limit)))
-
-
-def _check_font(name: str) -> str:
-    """Return the name of a font that is installed."""
-    from matplotlib.font_manager import findfont, get_font_names
-
-    try:
-        findfont(name, fallback_to_default=False)
-    except ValueError:
-        known = sorted(get_font_names())
-        shown = ", ".join(known[:MAX_FONTS]) + (f" and {len(known) - MAX_FONTS} more" if len(known) > MAX_FONTS else "")
-        raise ValueError(
-            f"font {name!r} is not installed; give serif, sans-serif, monospace or one of {shown}"
-        ) from None
-    return name
 
 
 def plain_ticks(axis: Axis, low: float, high: float) -> None:

@@ -80,10 +80,11 @@ def _convert_line(line: str) -> Markup:
 def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
     """Collect the scores of candidates against the money spent; also return how many sets are left out."""
     sets: dict[str, list[dict[str, Any]]] = {}
-    for number, layer in enumerate(facts["layers"]):
-        for money, analysis in zip(_list_money(facts, layer, number), collect_analyses(layer), strict=False):
-            for entry in analysis:
-                sets.setdefault(entry["name"], []).append({**entry, "money": money})
+    # Every analysis of every layer follows a purchase.
+    analyses = [analysis for layer in facts["layers"] for analysis in collect_analyses(layer)]
+    for money, analysis in zip(facts["money"], analyses, strict=False):
+        for entry in analysis:
+            sets.setdefault(entry["name"], []).append({**entry, "money": money})
     if not sets:
         return None, 0
 
@@ -139,12 +140,6 @@ def _make_accuracy_chart(points: Sequence[Sequence[float]], baseline: float | No
         "styles": ["d0"],
         "series": [series],
     }
-
-
-def _list_money(facts: Mapping[str, Any], layer: Mapping[str, Any], number: int) -> Sequence[float]:
-    """List the money spent at each analysis of a layer; its first round follows those of earlier layers."""
-    before = sum(len(collect_analyses(earlier)) for earlier in facts["layers"][:number])
-    return list(facts["money"][before:])
 
 
 def collect_analyses(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:

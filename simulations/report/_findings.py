@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -12,13 +11,14 @@ from exml_sim._internal.validation import counted
 from exml_sim.engine._statistics import Paired
 from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.figures.slack_decomposition import SLACK_CAUSES, decompose_slack
 from simulations.panels import (
     ALPHA,
     CONFIDENCE,
+    SLACK_CAUSES,
     TARGET,
     Needs,
     Panel,
+    decompose_slack,
     describe_shortfall,
     find_needs,
     format_factor,
@@ -26,7 +26,7 @@ from simulations.panels import (
     needed_in_simulation,
 )
 from theory.classical import CLASSICAL
-from theory.verdicts import Verdict, clopper_pearson, judge_exact, judge_family
+from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
 QUESTION = f"How much budget does a strategy need to miss the best arm in at most {TARGET:.0%} of all trials?"
@@ -53,38 +53,6 @@ def judge_panels(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str,
         else (panel, cell, name, next(counted))
         for panel, cell, name, bound in pairs
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Power:
-    """The smallest factor by which a bound, divided, would have been refuted by the counts, and where."""
-
-    version: str
-    factor: float
-    title: str
-    budget: float
-
-
-def find_power(panels: Sequence[Panel]) -> list[Power]:
-    """Find for every bound the cell that is nearest to refuting it.
-
-    A bound b is refuted if b is below the Clopper-Pearson lower limit of the rate at `ALPHA`, shared by all pairs of a
-    cell and a bound. So b divided by more than b over that limit would have been refuted.
-    """
-    pairs = [
-        (panel, cell, name)
-        for panel in panels
-        for cell in panel.cells
-        if cell.interval == "clopper-pearson" and cell.failures > 0
-        for name in panel.versions
-    ]
-    best: dict[str, Power] = {}
-    for panel, cell, name in pairs:
-        bound = panel.bound_at(name, cell)
-        low = clopper_pearson(cell.failures, cell.trials, ALPHA / len(pairs))[0]
-        if bound < 1.0 and (name not in best or bound / low < best[name].factor):
-            best[name] = Power(name, bound / low, panel.title, float(Fraction(cell.budget)))
-    return list(best.values())
 
 
 def find_gains(panel: Panel) -> list[CellSummary]:
@@ -188,7 +156,7 @@ def _rank(panels: Sequence[Panel]) -> str:
         text = f"{first} needs less budget than {second}: {float(less):,.0f} against {float(more):,.0f}"
     else:
         needs = [f"{_join(t)} need{'s' if len(t) == 1 else ''} {float(b):,.0f}" for b, t in groups.items()]
-        text = _join(needs) + _break_tie(panels, *next(iter(groups.items())))
+        text = _join(needs)
     return f"At the tried budgets, {text}; {short}" if missing else f"At the tried budgets, {text}"
 
 
@@ -206,16 +174,6 @@ def find_certified(panel: Panel) -> Fraction | None:
     """Find the smallest budget that a certificate of the panel gives for `TARGET`; None without one."""
     known = [c.budget for c in panel.certificates if c.budget is not None and c.delta <= TARGET]
     return min(known, default=None)
-
-
-def _break_tie(panels: Sequence[Panel], budget: Fraction, titles: Sequence[str]) -> str:
-    """Name the strategy with the lowest failure rate at the budget before the one that several strategies need."""
-    tied = [panel for panel in panels if panel.title in titles]
-    before = [[cell for cell in panel.cells if Fraction(cell.budget) < budget] for panel in tied]
-    if len(tied) < 2 or not all(before) or len({cells[-1].budget for cells in before}) > 1:
-        return ""
-    rate, title = min((cells[-1].failure_rate, panel.title) for cells, panel in zip(before, tied, strict=True))
-    return f"; at {float(Fraction(before[0][-1].budget)):,g}, {title} has the lowest failure rate ({rate:.1%})"
 
 
 def write_needs(needs: Needs) -> str:
@@ -272,10 +230,8 @@ def write_budgets(panels: Sequence[Panel]) -> list[str]:
 
 
 def write_findings(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
-    """Write further findings: gains over the paper's bound, and the power of the tests."""
+    """Write further findings: gains over the paper's bound, and what is missing."""
     findings = _prefix_places([(panel, text) for panel in panels if (text := _write_gains(panel))])
-    if _write_verdicts(panels) and (power := _write_power(panels)):
-        findings.append(power)
     if missing := describe_missing(result.study):
         findings.append(missing)
     if skipped := result.skipped:
@@ -317,7 +273,7 @@ def _write_verdicts(panels: Sequence[Panel]) -> str:
     informative = sum(outcomes.values()) - outcomes["vacuous"]
     if not informative:
         return ""
-    alpha = f"(alpha {ALPHA:.0e} for {_count_comparisons(sum(outcomes.values()))})"
+    alpha = f"(alpha {ALPHA:.0e} for {counted(sum(outcomes.values()), 'comparison')})"
     tested = f"The bound is below 1 in {informative} of them"
     power = (
         f"{outcomes['consistent']} would have detected a violation by the factor 2, {outcomes['undecided']} only a "
@@ -344,38 +300,6 @@ def describe_refuted(panels: Sequence[Panel]) -> list[str]:
     ]
 
 
-def _count_comparisons(number: int) -> str:
-    """Write a number of comparisons that share one error probability."""
-    return "1 comparison" if number == 1 else f"all {number} comparisons"
-
-
-def _write_power(panels: Sequence[Panel]) -> str:
-    """Say how much smaller a bound would have been refuted."""
-    # A factor below 1 is a bound that is refuted.
-    powers = find_power(panels)
-    smaller = [power for power in powers if power.factor >= 1.0]
-    if not powers:
-        return "No failure was seen where a bound is below 1, so these trials could not have refuted one by its size."
-    if not smaller:
-        return ""
-    parts = [
-        f"{_write_bound(power.version)} divided by {format_factor(power.factor)} ({power.title} at {power.budget:,.0f})"
-        for power in smaller
-    ]
-    informative = dict.fromkeys(name for panel in panels for name in panel.versions if _is_informative(panel, name))
-    silent = [_write_bound(name) for name in informative if name not in {power.version for power in powers}]
-    rest = (
-        f" No failure was seen where the {_join(silent)} {'is' if len(silent) == 1 else 'are'} below 1."
-        if silent
-        else ""
-    )
-    return f"The trials would have refuted smaller bounds: {_join(parts)}.{rest}"
-
-
-def _is_informative(panel: Panel, version: str) -> bool:
-    return any(panel.bound_at(version, cell) < 1 for cell in panel.cells)
-
-
 def _explain_silence(panels: Sequence[Panel]) -> str:
     """Say why there are no verdicts."""
     if stopped := _write_stopped(panels):
@@ -383,7 +307,7 @@ def _explain_silence(panels: Sequence[Panel]) -> str:
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
     if reasons and not any(panel.versions for panel in panels):
         return f"No bound applies: {_join(reasons)}."
-    if any(_is_informative(panel, name) for panel in panels for name in panel.versions):
+    if any(panel.bound_at(name, cell) < 1 for panel in panels for cell in panel.cells for name in panel.versions):
         return "Rates by importance sampling are estimates; they are not tested against the bounds."
     return "All bounds are vacuous at these budgets: at least 1, or below their launch budgets."
 

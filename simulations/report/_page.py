@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from exml_sim.engine.result import CellSummary, StudyResult
+from exml_sim.money import exact
+from exml_sim.seeds import Seeds
 from simulations.certificates import Certificate
-from simulations.figures.allocation import average_rounds
 from simulations.panels import (
     ALPHA,
     CONFIDENCE,
@@ -83,7 +84,14 @@ def make_page(
         "verdicts": _tabulate_verdicts(panels),
         "needs": tabulate_needs(panels),
         "groups": _describe_groups(result, panels),
-        "provenance": _describe_provenance(result),
+        # The identity of the study, the digest of its results, and every run that wrote them.
+        "provenance": {
+            "hash": result.study.hash,
+            "digest": result.store.digest(),
+            "complete": result.complete,
+            "sessions": [dict(session) for session in result.store.sessions()],
+            "toml": result.study.to_toml(),
+        },
     }
 
 
@@ -100,7 +108,8 @@ def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
         needs = find_needs(panel)
         cells = ["not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"]
         if has_certificates:
-            cells.append(_format_certified(panel))
+            budget = find_certified(panel)
+            cells.append("none" if budget is None else f"{float(budget):,g}")
         needed = {name: _format_needed(needs, name) for name in versions if name in needs.bounds}
         if is_common:
             cells += needed.values()
@@ -119,12 +128,6 @@ def _format_needed(needs: Needs, name: str) -> str:
     if budget is None:
         return "never"
     return f"{budget:,} ({format_factor(factor)}x)" if factor >= 1.0 else f"{budget:,}"
-
-
-def _format_certified(panel: Panel) -> str:
-    """Write the smallest budget that is certified for the target, with its confidence."""
-    budget = find_certified(panel)
-    return "none" if budget is None else f"{float(budget):,g}"
 
 
 def _list_versions(panels: Sequence[Panel]) -> list[str]:
@@ -342,19 +345,12 @@ def _columns(strategy: dict[str, Any]) -> list[tuple[float, ...]]:
 
 
 def _average_rounds(result: StudyResult, cell: CellSummary) -> list[list[float]]:
-    """Run trials again and return the mean pulls per round and arm; empty if they cannot be run."""
+    """Run the first trials again and return the mean pulls per round and arm; empty if they cannot be run."""
     study_cell = next(entry for entry in result.study_cells if entry.index == cell.cell)
     if result.study.missing_plugin(study_cell) or result.study.mode not in ("monte_carlo", "fixed_confidence"):
         return []
-    return join_rounds(average_rounds(result, study_cell, REPEATED_TRIALS).to_numpy().T.tolist())
-
-
-def _describe_provenance(result: StudyResult) -> dict[str, Any]:
-    """Collect the identity of the study, the digest of its results, and every run that wrote them."""
-    return {
-        "hash": result.study.hash,
-        "digest": result.store.digest(),
-        "complete": result.complete,
-        "sessions": [dict(session) for session in result.store.sessions()],
-        "toml": result.study.to_toml(),
-    }
+    pool, strategy = result.study.pool(study_cell), result.study.strategy(study_cell)
+    seeds = Seeds.of(result.study.seed, range(min(REPEATED_TRIALS, result.study.trials)), study_cell.stream)
+    batch, _ = pool.run(strategy, exact(study_cell.budget), seeds, record=True)
+    rounds = range(1, batch.ledger.rounds + 1)
+    return join_rounds([batch.ledger.round_pulls(number).mean(axis=0).tolist() for number in rounds])

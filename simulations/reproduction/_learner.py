@@ -222,12 +222,8 @@ def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> Acquisit
     """Make a buyer whose values are row numbers, by which distances are found."""
     costs = {name: task.costs[name] for name in candidates}
     budget = ratio * len(task.y) * sum(costs.values(), Fraction(0))
-    oracle = CallableOracle(dict.fromkeys(candidates, _row_numbers), costs)
+    oracle = CallableOracle(dict.fromkeys(candidates, partial(np.asarray, dtype=np.float64)), costs)
     return AcquisitionManager(oracle, len(task.y), budget)
-
-
-def _row_numbers(rows: IntArray) -> FloatArray:
-    return np.asarray(rows, dtype=np.float64)
 
 
 #: (candidate, rows) -> Gram matrix.

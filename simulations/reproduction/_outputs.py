@@ -13,7 +13,7 @@ A statement is reproduced if all of its instances are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
@@ -48,7 +48,6 @@ from simulations.reproduction.experiment import Experiment
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
-    from pandas import DataFrame
 
 #: Points of accuracy that count as close: the paper's own cascade is up to 1.6 below the better of its two layers.
 CLOSE = 2.0
@@ -330,13 +329,24 @@ SELECTION = "Attainable accuracy with the best, the third best and the selected 
 
 def write_report(experiment: Experiment, results: Results, out: Path) -> tuple[dict[str, Any], str]:
     """Write tables, verdicts and figures into the folder; return the values for JSON, and the text to print."""
-    reports = {"mfeat": _report_table_1, "costs": _report_table_2, "synthetic": _report_synthetic}
-    table, verdicts, files = reports.get(experiment.name, _report_realdisp)(experiment, results, out)
+    budgets = experiment.budgets
+    files: list[Path] = []
+    if experiment.name == "mfeat":
+        table, verdicts = tables.make_table(results, budgets, TABLE_1, 1), check_table_1(results, budgets)
+    elif experiment.name == "costs":
+        table, verdicts = tables.make_table(results, budgets, TABLE_2, 2), check_table_2(results, budgets)
+        files += save(query_allocation(results, ("fou", "zer"), 20), out / "allocation")
+    elif experiment.name == "synthetic":
+        table, verdicts = tables.make_table(results, budgets, (SL, CSD_ME)), check_synthetic(results, budgets[0])
+        files += _draw_figure_5(experiment, results, out)
+    else:
+        table, verdicts = tables.make_table(results, budgets, TABLE_1), check_realdisp(results, budgets)
+        files += save(allocation_matrix(results, max(budgets)), out / "allocation")
     extra = {}
     if CSD_ME.name in set(table["method"]):
-        extra["cascade"] = CASCADE, tables.write_cascade(results, experiment.budgets)
+        extra["cascade"] = CASCADE, tables.write_cascade(results, budgets)
     if experiment.attainable:
-        extra["selection"] = SELECTION, tables.write_selection(results, experiment.budgets)
+        extra["selection"] = SELECTION, tables.write_selection(results, budgets)
     main, checked = tables.write_markdown(table), write_verdicts(verdicts)
     for name, text in (
         ("table.md", main),
@@ -357,35 +367,6 @@ def write_report(experiment: Experiment, results: Results, out: Path) -> tuple[d
     }
     names = f"Results of {results.size} configurations are in {out}: {', '.join(file.name for file in files)}."
     return data, "\n".join([main, *(f"{title}\n\n{body}" for title, body in extra.values()), checked, names])
-
-
-#: Table, verdicts, and the files of
-Parts = tuple["DataFrame", list[PaperStatement], list[Path]]
-
-
-def _report_table_1(experiment: Experiment, results: Results, out: Path) -> Parts:
-    table = tables.make_table(results, experiment.budgets, TABLE_1, 1)
-    return table, check_table_1(results, experiment.budgets), []
-
-
-def _report_table_2(experiment: Experiment, results: Results, out: Path) -> Parts:
-    table = tables.make_table(results, experiment.budgets, TABLE_2, 2)
-    costs = {name: f"{float(cost):g}" for name, cost in PAPER_COSTS.items()}
-    files = save(query_allocation(results, ("fou", "zer"), 20, costs), out / "allocation")
-    return table, check_table_2(results, experiment.budgets), files
-
-
-def _report_realdisp(experiment: Experiment, results: Results, out: Path) -> Parts:
-    table = tables.make_table(results, experiment.budgets, TABLE_1)
-    files = save(allocation_matrix(results, max(experiment.budgets)), out / "allocation")
-    return table, check_realdisp(results, experiment.budgets), files
-
-
-def _report_synthetic(experiment: Experiment, results: Results, out: Path) -> Parts:
-    (budget,) = experiment.budgets
-    table = tables.make_table(results, experiment.budgets, (SL, CSD_ME))
-    files = _draw_figure_5(experiment, results, out)
-    return table, check_synthetic(results, budget), files
 
 
 CLASSES = ("known class 1", "known class 2", "hidden class")
@@ -425,7 +406,7 @@ def _draw_figure_5(experiment: Experiment, results: Results, out: Path) -> list[
     return save(figure, out / "figure_5")
 
 
-def query_allocation(results: Results, observed: Sequence[str], budget: int, costs: Mapping[str, str]) -> Figure:
+def query_allocation(results: Results, observed: Sequence[str], budget: int) -> Figure:
     """Draw queries per candidate and method, and how often each was selected (the figure of Section 5.4)."""
     with context():
         figure = blank(9.0, 3.1 * len(observed))
@@ -445,7 +426,7 @@ def query_allocation(results: Results, observed: Sequence[str], budget: int, cos
                     is_top = share == selected.max()
                     strong = {"weight": "bold", "color": CYCLE[1]} if is_top else {"weight": "normal", "color": "black"}
                     ax.text(x, height, f"{share:.0%}", ha="center", va="bottom", fontsize=6, **strong)
-            ax.set_xticks(range(len(names)), [f"{name} ({costs[name]})" for name in names])
+            ax.set_xticks(range(len(names)), [f"{name} ({float(PAPER_COSTS[name]):g})" for name in names])
             ax.set(title=f"{group} observed, budget {budget} %", ylabel="queries")
         axes[0].legend(ncols=4, loc="upper right")
     return figure

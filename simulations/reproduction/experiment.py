@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -85,18 +85,8 @@ class Experiment:
 
     def identity(self) -> str:
         """Write the settings as text; results of equal settings belong together."""
-        settings = {
-            "name": self.name,
-            "source": dict(self.source.identity()),
-            "explorings": self.explorings,
-            "budgets": self.budgets,
-            "test_labels": self.test_labels,
-            "C": self.C,
-            "loss": self.loss,
-            "seed": self.seed,
-            "attainable": self.attainable,
-        }
-        return json.dumps(settings, sort_keys=True)
+        settings = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return json.dumps(settings | {"source": dict(self.source.identity())}, sort_keys=True)
 
     def run(self, number: int) -> dict[str, Any]:
         """Run one configuration; returns records of its cases and runs that go through JSON unchanged.
@@ -176,17 +166,15 @@ def run(
     """
     numbers = {str(number): number for number in range(check_count(configurations, "configurations"))}
     workers = check_jobs(n_jobs)
-    with Cache(store, json.loads(experiment.identity())) as cache:
-        done = sum(key in cache for key in numbers)
-        line = Progress(len(numbers), progress, there=done, what="configurations", name=experiment.name)
-        try:
-            return list(
-                cache.map(
-                    partial(Experiment.run, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add
-                )
-            )
-        finally:
-            line.close()
+    cache = Cache(store, json.loads(experiment.identity()))
+    done = sum(key in cache for key in numbers)
+    line = Progress(len(numbers), progress, there=done, what="configurations", name=experiment.name)
+    try:
+        return cache.map(
+            partial(Experiment.run, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add
+        )
+    finally:
+        line.close()
 
 
 def make_experiment(

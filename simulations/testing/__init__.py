@@ -153,12 +153,9 @@ def get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance
     """Return all instances of what a bound assumes, made once: mutants are tested on the same."""
     key = f"{about!r} {alpha!r} {seed}"
     if key not in _INSTANCES:
-        _INSTANCES[key] = _make_instances(about, alpha, seed)
+        if about.distribution == "features":
+            _INSTANCES[key] = list(near_tight_instances(about))
+        else:
+            exact = list(enumerate_instances(about)) if about.distribution == "bernoulli" else []
+            _INSTANCES[key] = [*exact, *count_instances(about, alpha, seed)]
     return _INSTANCES[key]
-
-
-def _make_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
-    if about.distribution == "features":
-        return list(near_tight_instances(about))
-    exact = list(enumerate_instances(about)) if about.distribution == "bernoulli" else []
-    return [*exact, *count_instances(about, alpha, seed)]

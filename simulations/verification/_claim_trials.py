@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -65,13 +64,17 @@ def source_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Seed, workers, finished work, the folder of the engine's stores, and a function that reports progress."""
+    """Seed, workers, finished work, the folder of the engine's stores, and a function that reports progress.
+
+    A task of a measured statistic has `chunk` trials.
+    """
 
     seed: int
     n_jobs: int
     cache: Cache
     folder: Path | None = None
     notify: Callable[[str], None] = lambda _: None
+    chunk: int = 4096
 
     def run(self, study: Study) -> StudyResult:
         """Run a study, or what is missing of it."""
@@ -89,29 +92,21 @@ class RunContext:
         )
 
 
-@contextmanager
-def open_context(
+def make_context(
     seed: int, n_jobs: int, folder: Path | None = None, notify: Callable[[str], None] = lambda _: None
-) -> Iterator[RunContext]:
-    """Open a context with finished work in a folder, or in memory without one."""
+) -> RunContext:
+    """Make a context with finished work in a folder, or in memory without one."""
     if folder is None:
-        path, settings = None, {}
-    else:
-        refuse_link(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        path, settings = folder / _file("finished"), {"source": source_digest()}
-    with Cache(path, settings) as cache:
-        yield RunContext(seed, n_jobs, cache, folder, notify)
+        return RunContext(seed, n_jobs, Cache(), folder, notify)
+    refuse_link(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return RunContext(seed, n_jobs, Cache(folder / _file("finished"), {"source": source_digest()}), folder, notify)
 
 
 def _file(name: str, identity: str = "") -> str:
     """Return a name that no other study, seed or source has: after a change of the code all work is repeated."""
     digest = hashlib.sha256(f"{identity} {source_digest()}".encode()).hexdigest()[:16]
     return f"{name}-{digest}.sqlite"
-
-
-#: Trials of one task of a measured statistic.
-CHUNK = 4096
 
 
 def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> list[CellEvidence]:
@@ -171,7 +166,7 @@ def _count_measured(
         here = [cell for cell in group if cell.budget == int(study_cell.budget)]
         asked = [(cell.event, cell.limit) for cell in here]
         name = hashlib.sha256(repr((study.hash, study_cell.index, asked)).encode()).hexdigest()[:24]
-        blocks = context.blocks(f"cell {name}", trials, CHUNK, partial(count_block, study, study_cell, asked))
+        blocks = context.blocks(f"cell {name}", trials, context.chunk, partial(count_block, study, study_cell, asked))
         failures = (sum(counts) for counts in zip(*blocks, strict=True))
         verdicts_of |= {cell: _judge_count(cell, k, trials, alpha) for cell, k in zip(here, failures, strict=True)}
     return verdicts_of

@@ -68,7 +68,7 @@ MOST = 20_000
 
 def collect_evidence(depth: Depth, context: RunContext) -> list[CellEvidence]:
     """Return the evidence of all statements; those of theorems must hold."""
-    cells = [*_theorems(depth.levels), *_approximate()]
+    cells = list(_list_cells(depth.levels))
     alpha = ALPHA / len(cells)
     evidence = []
     for claim, pool, strategy, size, event, bound, wrong in cells:
@@ -87,7 +87,7 @@ def collect_evidence(depth: Depth, context: RunContext) -> list[CellEvidence]:
 Cell = tuple[str, str, str, int, str, float, Callable[[int, int], int]]
 
 
-def _theorems(levels: tuple[float, ...]) -> Iterator[Cell]:
+def _list_cells(levels: tuple[float, ...]) -> Iterator[Cell]:
     for delta in levels:
         event, pool = "the strategy is confident of an arm that is not the best one", f"bernoulli {MEANS}"
         for strategy in STRATEGIES:
@@ -98,9 +98,6 @@ def _theorems(levels: tuple[float, ...]) -> Iterator[Cell]:
             yield "C4", f"synthetic {angles}", "same rows", ROWS, event, delta, wrong
         event = "bets on later rows exclude a difference that there is"
         yield "C5", "two values, mean 0", "later rows", LATER, event, delta, partial(count_excluded_zero, delta)
-
-
-def _approximate() -> Iterator[Cell]:
     for angles in PAIRS:
         event = f"some limit at {NOMINAL:.0%} lies above the difference"
         yield "jackknife", f"synthetic {angles}", "same rows", FEW, event, 1.0 - ASKED, partial(count_uncovered, angles)

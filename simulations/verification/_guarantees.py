@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
@@ -69,38 +69,12 @@ class ClaimPool:
         return self.pool.arms
 
     @cached_property
-    def gap(self) -> float:
-        """Delta, the smallest positive gap (Eq. 7)."""
-        return float(self.pool.gap())
+    def problem(self) -> BoundProblem:
+        """What the bounds know of the pool; its first arm is a best one."""
+        gaps = tuple(float(gap) for gap in self.pool.gaps()[1:])
+        return BoundProblem(self.K, None, float(self.pool.theta), float(self.pool.kappa_lambda), gaps=gaps)
 
-    @cached_property
-    def gaps(self) -> tuple[float, ...]:
-        """Gaps of the arms other than the first one, which is a best arm."""
-        return tuple(float(gap) for gap in self.pool.gaps()[1:])
-
-    @property
-    def theta(self) -> float:
-        """Rejection cost."""
-        return float(self.pool.theta)
-
-    @property
-    def r(self) -> float:
-        """kappa times Lambda."""
-        return float(self.pool.kappa_lambda)
-
-    @cached_property
-    def best_count(self) -> int:
-        """Number of best arms |S*|."""
-        return len(self.pool.best())
-
-    def study(
-        self,
-        name: str,
-        strategies: Iterable[str],
-        budgets: Iterable[int],
-        trials: int,
-        seed: int,
-    ) -> Study:
+    def study(self, name: str, strategies: Iterable[str], budgets: Iterable[int], trials: int, seed: int) -> Study:
         """Build the study of strategies (names of `STRATEGIES`) at budgets on this pool."""
         return Study(
             name=name,
@@ -119,8 +93,8 @@ def get_pool(name: str) -> ClaimPool:
 
     Examples
     --------
-    >>> get_pool("star-3").gaps
-    (0.32, 0.32)
+    >>> get_pool("star-3").problem.gap
+    0.32
     >>> get_pool("star-3#0,2").K
     2
     """
@@ -169,9 +143,7 @@ class Case:
         """delta_fail of Lemma 1 (i) or 2 (i), corrected, or of Theorem 3 or 4; nan where it does not apply."""
         rows: Any = "fresh" if self.strategy == "median-fresh" else "accumulated"
         kind: Strategy = "uniform" if self.strategy == "uniform" else "median"
-        pool = self.pool
-        problem = BoundProblem(pool.K, None, pool.theta, pool.r, gaps=pool.gaps, rows=rows)
-        return float(problem.bound(self.reading, kind, self.budget))
+        return float(replace(self.pool.problem, rows=rows).bound(self.reading, kind, self.budget))
 
 
 #: What a version guarantees in a case; None where the version is not about this claim.
@@ -185,15 +157,15 @@ def identification(case: Case) -> Guarantee:
 
 def pairwise(case: Case) -> Guarantee:
     """Lemma 4: a worse arm scores better than the best with at most this probability (two arms, n = B/2 rows)."""
-    pool = case.pool
-    return Guarantee(float(case.module.lemma_4(case.n, pool.gap, pool.theta, pool.r, strict=False)))
+    at = case.pool.problem
+    return Guarantee(float(case.module.lemma_4(case.n, at.gap, at.theta, at.kappa_lambda, strict=False)))
 
 
 def uniform_regret(case: Case) -> Guarantee:
     """Lemma 1 (ii): regret above the limit with probability at most delta + delta_fail; ours has no delta_fail."""
     if case.reading == "tighter":
-        pool = case.pool
-        limit = tighter.exploratory_regret_uniform(case.budget, pool.K, pool.theta, pool.r, case.delta)
+        at = case.pool.problem
+        limit = tighter.exploratory_regret_uniform(case.budget, at.K, at.theta, at.kappa_lambda, case.delta)
         return Guarantee(case.delta, float(limit))
     return _regret(case, "exploratory_regret_uniform")
 
@@ -206,9 +178,9 @@ def median_regret(case: Case) -> Guarantee | None:
 
 
 def _regret(case: Case, name: str) -> Guarantee:
-    pool, function = case.pool, getattr(case.module, name)
-    options = {} if case.reading == "paper" else {"best_count": pool.best_count}
-    limit = function(case.budget, pool.K, pool.gap, pool.theta, pool.r, case.delta, strict=False, **options)
+    at, function = case.pool.problem, getattr(case.module, name)
+    options = {} if case.reading == "paper" else {"best_count": at.best_count}
+    limit = function(case.budget, at.K, at.gap, at.theta, at.kappa_lambda, case.delta, strict=False, **options)
     return Guarantee(case.delta + case.failure_probability, float(limit))
 
 
@@ -218,25 +190,26 @@ def selection(case: Case) -> Guarantee | None:
         return None
     kind = "uniform" if case.strategy == "uniform" else "median"
     bound: Any = getattr(tighter, f"selection_regret_{kind}")
-    pool = case.pool
-    return Guarantee(case.delta, float(bound(case.budget, pool.K, pool.theta, pool.r, case.delta)))
+    at = case.pool.problem
+    return Guarantee(case.delta, float(bound(case.budget, at.K, at.theta, at.kappa_lambda, case.delta)))
 
 
 def generalisation(case: Case) -> Guarantee | None:
     """Lemma 3: 2 c r / sqrt n + sqrt(log(1/delta) / 2n)."""
     if case.reading != "paper":
         return None
-    return Guarantee(case.delta, float(paper.lemma_3(case.n, case.pool.theta, case.pool.r, case.delta)))
+    at = case.pool.problem
+    return Guarantee(case.delta, float(paper.lemma_3(case.n, at.theta, at.kappa_lambda, case.delta)))
 
 
 def fixed_deviation(case: Case) -> Guarantee | None:
     """Term (c) of A.4 and term (d) of A.2 at level delta/2; corrected: M sqrt(log(2/delta) / 2n)."""
     if case.reading == "tighter":
         return None
-    half, pool = case.delta / 2, case.pool
+    half, at = case.delta / 2, case.pool.problem
     if case.reading == "paper":
-        return Guarantee(half, float(paper.lemma_3(case.n, pool.theta, pool.r, half)))
-    return Guarantee(half, float(loss_range(pool.theta, pool.r)) * math.sqrt(math.log(1 / half) / (2 * case.n)))
+        return Guarantee(half, float(paper.lemma_3(case.n, at.theta, at.kappa_lambda, half)))
+    return Guarantee(half, float(loss_range(at.theta, at.kappa_lambda)) * math.sqrt(math.log(1 / half) / (2 * case.n)))
 
 
 def out_of_reach(case: Case) -> Guarantee | None:

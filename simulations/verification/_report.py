@@ -232,11 +232,12 @@ def to_json(verification: Verification, started: str, seconds: Mapping[str, floa
 def _monte_carlo(verification: Verification) -> dict[str, Any]:
     tested = verification.monte_carlo
     once = count_distinct(cell for result in tested for cell in result.evidence)
+    decided = sum(result.decided for result in tested)
     return {
         "claims": len(tested),
         "held": sum(result.has_guarantee for result in tested),
-        "decided": sum(result.decided for result in tested),
-        "share": verification.decided_share,
+        "decided": decided,
+        "share": decided / len(tested) if tested else 1.0,
         "undecided": [result.claim.id for result in tested if not result.decided],
         "distinct": {**asdict(once), "share": once.share},
     }

@@ -16,7 +16,7 @@ from simulations.verification._cells import (
     list_tested_claims,
     make_cells,
 )
-from simulations.verification._claim_trials import RunContext, compare, judge_near_tight, open_context, run_claim
+from simulations.verification._claim_trials import RunContext, compare, judge_near_tight, make_context, run_claim
 from theory.claims import Claim, Registry, read_own
 from theory.claims.document import Checked
 from theory.claims.document import run as run_checks
@@ -117,12 +117,6 @@ class Verification:
         """Results of the claims about trials."""
         return tuple(result for result in self.results if result.evidence)
 
-    @property
-    def decided_share(self) -> float:
-        """Share of those that trials decided at the violation factor 2; 1 if there are none."""
-        decided = [result.decided for result in self.monte_carlo]
-        return sum(decided) / len(decided) if decided else 1.0
-
 
 def verify(
     ids: Sequence[str],
@@ -155,15 +149,14 @@ def verify(
     own, registry = registry is None, registry or read_own()
     wanted = {registry.get(id).id for id in ids if not own or id != coverage.NAME}
     claims = [claim for claim in registry.claims.values() if not ids or claim.id in wanted]
-    results = []
-    with open_context(seed, n_jobs, store, notify) as context:
-        for number, claim in enumerate(claims, 1):
-            notify(f"claim {number} of {len(claims)}: {claim.id}")
-            checked = run_checks(claim)
-            evidence = test(claim, seed) if test is not None else collect_evidence(claim.id, depth, context)
-            results.append(Result(checked, tuple(evidence), test is None))
-        with_coverage = own and (not ids or coverage.NAME in ids)
-        covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
+    results, context = [], make_context(seed, n_jobs, store, notify)
+    for number, claim in enumerate(claims, 1):
+        notify(f"claim {number} of {len(claims)}: {claim.id}")
+        checked = run_checks(claim)
+        evidence = test(claim, seed) if test is not None else collect_evidence(claim.id, depth, context)
+        results.append(Result(checked, tuple(evidence), test is None))
+    with_coverage = own and (not ids or coverage.NAME in ids)
+    covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
     return Verification(depth, seed, tuple(results), covered, registry)
 
 

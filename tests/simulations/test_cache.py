@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
 import pytest
@@ -22,71 +21,60 @@ def test_only_missing_work_is_done_and_results_come_in_order(tmp_path, prefer):
         return {"square": item**2}
 
     done = []
-    with Cache(tmp_path / "cache", SETTINGS) as cache:
-        assert cache.map(job, {"b": 2, "a": 1}) == [{"square": 4}, {"square": 1}]
-    with Cache(tmp_path / "cache", SETTINGS) as cache:
-        results = cache.map(job, {"a": 1, "c": 3, "b": 2}, n_jobs=2, prefer=prefer, done=lambda: done.append(1))
-        assert results == [{"square": 1}, {"square": 9}, {"square": 4}]
+    assert Cache(tmp_path / "cache", SETTINGS).map(job, {"b": 2, "a": 1}) == [{"square": 4}, {"square": 1}]
+    again = Cache(tmp_path / "cache", SETTINGS)
+    results = again.map(job, {"a": 1, "c": 3, "b": 2}, n_jobs=2, prefer=prefer, done=lambda: done.append(1))
+    assert results == [{"square": 1}, {"square": 9}, {"square": 4}]
     assert log.read_text().split() == ["2", "1", "3"]
     assert len(done) == 1
 
 
-def test_what_was_finished_before_a_failure_is_kept(tmp_path):
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_what_was_finished_before_a_failure_is_kept(tmp_path, is_stored):
     def job(item):
         if item == 3:
             raise KeyboardInterrupt
-        return item
+        return [item, None]
 
-    items = {str(item): item for item in range(6)}
-    with Cache(tmp_path / "cache") as cache, pytest.raises(KeyboardInterrupt):
+    folder, items = tmp_path / "cache" if is_stored else None, {str(item): item for item in range(6)}
+    cache = Cache(folder)
+    with pytest.raises(KeyboardInterrupt):
         cache.map(job, items)
-    with Cache(tmp_path / "cache") as cache:
-        assert [key in cache for key in items] == [True] * 3 + [False] * 3
+    for kept in (cache, Cache(folder)) if is_stored else (cache,):
+        assert [key in kept for key in items] == [True] * 3 + [False] * 3
+        assert kept.map(job, {"2": 3}) == [[2, None]]
 
 
-def test_without_a_folder_results_live_in_memory():
-    with Cache() as cache:
-        assert cache.run("x", lambda _: [1.5, None], None) == [1.5, None]
-        assert cache.run("x", lambda _: 2, None) == [1.5, None]
-
-
-def test_other_settings_are_errors_that_name_them(tmp_path):
-    with Cache(tmp_path / "cache", SETTINGS) as cache:
-        cache.run("x", lambda _: 1, None)
-    with pytest.raises(ValueError, match=r"other settings \(C, thetas differ\); nothing was changed"):
-        Cache(tmp_path / "cache", {"C": 1.0})
-    with Cache(tmp_path / "cache", SETTINGS) as cache:
-        assert "x" in cache
-
-
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "a").write_text("text")
-    with pytest.raises(ValueError, match="not a folder of finished work"):
-        Cache(tmp_path / "a")
-
-
-def read_entry(folder):
+def store_result(folder):
+    """Store the result 1 of x; return its file."""
+    assert Cache(folder, SETTINGS).map(lambda _: 1, {"x": None}) == [1]
     (file,) = (file for file in folder.glob("*.json") if file.name != "settings.json")
-    return file, json.loads(file.read_text())
+    return file
 
 
-@pytest.mark.parametrize("change", [{"result": "2"}, {"checksum": "0"}, {"result": None}, b"\x80\x04x", b"[1, 2]", b""])
-def test_a_changed_or_unreadable_result_is_computed_again(tmp_path, change):
-    with Cache(tmp_path, SETTINGS) as cache:
-        assert cache.run("x", lambda _: 1, None) == 1
-        file, entry = read_entry(tmp_path)
-        file.write_bytes(change if isinstance(change, bytes) else json.dumps(entry | change).encode())
-        assert "x" not in cache
-        assert cache.run("x", lambda _: 1, None) == 1
-        assert read_entry(tmp_path)[1] == entry
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("settings.json", '{"C": 1.0}', r"other settings \(C, thetas differ\); nothing was changed"),
+        ("settings.json", "{", r"settings\.json is damaged; nothing was changed"),
+        ("settings.json", "7", r"settings\.json is damaged; nothing was changed"),
+        ("file", "text", "not a folder of finished work"),
+    ],
+)
+def test_other_settings_and_other_files_are_errors(tmp_path, name, content, message):
+    store_result(tmp_path)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        Cache(tmp_path / name if name == "file" else tmp_path, SETTINGS)
 
 
-@pytest.mark.parametrize("content", ["{", "7"])
-def test_damaged_settings_are_one_line(tmp_path, content):
-    with Cache(tmp_path, SETTINGS):
-        (tmp_path / "settings.json").write_text(content)
-    with pytest.raises(ValueError, match=r"settings\.json is damaged; nothing was changed"):
-        Cache(tmp_path, SETTINGS)
+@pytest.mark.parametrize("content", [b'{"key": "y", "value": 2}', b'{"key": "x"}', b"\x80\x04x", b"[1, 2]", b""])
+def test_an_unreadable_result_is_computed_again(tmp_path, content):
+    file = store_result(tmp_path)
+    written = file.read_bytes()
+    file.write_bytes(content)
+    assert "x" not in Cache(tmp_path, SETTINGS)
+    assert store_result(tmp_path).read_bytes() == written
 
 
 def test_nothing_is_unpickled(tmp_path):
@@ -97,10 +85,8 @@ def test_nothing_is_unpickled(tmp_path):
         def __reduce__(self):
             return marker.touch, ()
 
-    with Cache(tmp_path / "cache", SETTINGS) as cache:
-        cache.run("x", lambda _: 1, None)
-        file, _ = read_entry(tmp_path / "cache")
-        file.write_bytes(pickle.dumps(Evil()))
-        file.with_name("output.pkl").write_bytes(pickle.dumps(Evil()))
-        assert cache.run("x", lambda _: 1, None) == 1
+    file = store_result(tmp_path / "cache")
+    for place in (file, file.with_name("output.pkl")):
+        place.write_bytes(pickle.dumps(Evil()))
+    assert store_result(tmp_path / "cache") == file
     assert not marker.exists()

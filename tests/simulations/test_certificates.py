@@ -15,14 +15,7 @@ from scipy.special import ndtr
 from exml_sim.engine import Study, run
 from exml_sim.engine.study import Cell
 from simulations import certificates as certification
-from simulations.certificates import (
-    Certificate,
-    certified_budget,
-    certify,
-    read_certificates,
-    replay,
-    search_budget,
-)
+from simulations.certificates import ALPHA, Certificate, read_certificates, replay, search_budget
 from simulations.panels import make_panels
 from tests.cli.test_main import call
 from tests.engine.studies import FEATURES
@@ -48,11 +41,17 @@ def only_cell(pool, strategy, budgets, **parts) -> tuple[Study, Cell]:
     return study, cell
 
 
+def certify(pool, strategy, budget, delta, alpha=ALPHA, *, max_trials=None, **parts) -> Certificate:
+    """Certify one budget of a strategy on a pool."""
+    study, cell = only_cell(pool, strategy, {"absolute": [budget]}, **parts)
+    return certification.certify(study, cell, delta, alpha, max_trials=max_trials)
+
+
 def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> None:
     """Eleven pulls fail in 5.03 % of the trials, twelve in 4.32 %."""
     assert 0.05 < true_rate(11, 0.7) < 0.0504
     assert true_rate(12, 0.7) < 0.0433
-    certificate = certified_budget(two_normals(0.7), "uniform_allocation", 0.05)
+    certificate = search_budget(*only_cell(two_normals(0.7), "uniform_allocation", {"per_arm": [1]}), 0.05)
     assert certificate.budget == 24
     assert not certify(two_normals(0.7), "uniform_allocation", 22, 0.05).attempts[0].certified
     assert math.fsum(attempt.level for attempt in certificate.attempts) <= 1e-9
@@ -64,7 +63,7 @@ def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> No
     assert any(whole in text for text in replay(replace(certificate, attempts=certificate.attempts[-2:-1])))
 
 
-def count_false(monkeypatch, number: int, trials: int, counts=None) -> int:
+def count_false(monkeypatch, first: int, counts=None, number: int = 2000, trials: int = 2000) -> int:
     """Attempt certificates of a probability that is just not small enough, each with a seed of its own."""
     only = certification._only(*only_cell(two_normals(), "uniform_allocation", {"absolute": [20]}))
     digests = iter(f"{seed:064x}" for seed in range(1, 10**6))
@@ -72,15 +71,14 @@ def count_false(monkeypatch, number: int, trials: int, counts=None) -> int:
     monkeypatch.setattr(certification, "_is_hopeless", lambda *given: False)
     if counts is not None:
         monkeypatch.setattr(certification, "_count_failures", counts)
-    attempts = [certification._attempt(only, Fraction(20), true_rate(10), 1e-3, trials, 1) for _ in range(number)]
-    return sum(attempt.certified for attempt in attempts)
+    given = (only, Fraction(20), true_rate(10), 1e-3, trials, 1, first)
+    return sum(certification._attempt(*given).certified for _ in range(number))
 
 
 @pytest.mark.long
 def test_no_more_certificates_are_false_than_alpha_allows(monkeypatch) -> None:
     """2,000 certificates at alpha = 1e-3; the false-alarm rate of the test is 1e-6."""
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 100)
-    assert count_false(monkeypatch, 2000, 2000) < critical_count(2000, 1e-3, 1e-6)
+    assert count_false(monkeypatch, first=100) < critical_count(2000, 1e-3, 1e-6)
 
 
 def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
@@ -90,13 +88,11 @@ def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
     def draw(only, budget, digest, trials, n_jobs):
         return int(rng.binomial(len(trials), true_rate(10))), 0
 
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 40)
     most = critical_count(2000, 1e-3, 1e-6)
-    assert count_false(monkeypatch, 2000, 2000, draw) < most
+    assert count_false(monkeypatch, 40, draw) < most
     fixed = lambda failures, trials, delta, level: clopper_pearson(failures, trials, level)[1] <= delta  # noqa: E731
     monkeypatch.setattr(certification, "_is_certified", fixed)
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 10)
-    assert count_false(monkeypatch, 2000, 2000, draw) >= most
+    assert count_false(monkeypatch, 10, draw) >= most
 
 
 @pytest.fixture(scope="module")
@@ -156,26 +152,16 @@ def edit(certificate: Certificate, attempt: dict[str, object] | None, **changes:
 @pytest.mark.parametrize(
     ("changes", "attempt", "message"),
     [
-        ({"kind": "x"}, None, "not a certificate of exml-sim: kind must be 'exml-sim certificate 2', got 'x'"),
+        ({"kind": "x"}, None, "not a certificate of exml-sim: kind must be 'exml-sim certificate 2'"),
         ({"delta": 2.0}, None, "delta of certificate must be less than 1"),
-        ({"alpha": "0"}, None, "alpha of certificate must be a number"),
         ({"specification": []}, None, "specification of certificate"),
         ({"attempts": []}, None, "attempts of certificate"),
-        ({"attempts": [{}]}, None, "attempt needs budget"),
         ({"attempts": ["x"]}, None, "an attempt must be a table"),
-        ({"max_trials": 0}, None, "max_trials of certificate must be at least 1"),
         ({"scope": "all"}, None, "scope of certificate"),
         ({"note": "mine"}, None, "unknown option of certificate 'note'"),
-        ({"version": 1}, None, "version of certificate must be a text"),
-        ({}, {"note": 1}, "unknown option of attempt 'note'"),
         ({}, {"budget": "x"}, "amount must be a finite number"),
         ({}, {"trials": "x"}, "trials of attempt must be a whole number"),
-        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold, got uncertain 0"),
-        (
-            {"specification": {"pools": [two_normals()], "strategies": ["best"], "budgets": {"absolute": [60]}}},
-            None,
-            "the certificate cannot be replayed: unknown strategy 'best'",
-        ),
+        ({}, {"failures": 10**9}, "uncertain <= failures <= trials must hold"),
         ({"specification": {}}, None, "the certificate cannot be replayed: a study needs pools"),
     ],
 )
@@ -248,10 +234,9 @@ def test_costs_alignments_and_strategies(pool, strategy) -> None:
         {"scores": FEATURES["scores"], "sampling": {"rows": "independent"}},
     ],
 )
-def test_scores_and_sampling(parts, monkeypatch) -> None:
-    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 60)
+def test_scores_and_sampling(parts) -> None:
     pool = {"kind": "synthetic", "per_class": 20, "angles": [5, 90]}
-    assert certify(pool, "uniform_allocation", 60, 0.6, 0.01, **parts).budget == 60
+    assert certify(pool, "uniform_allocation", 60, 0.6, 0.01, max_trials=200, **parts).budget == 60
 
 
 def test_an_uncertain_order_counts_as_a_failure() -> None:

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
-import polars as pl
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from scipy import stats
@@ -55,15 +53,6 @@ def test_bounds_stand_beside_the_rates_of_their_strategy_only(comparison: Compar
     assert frame["bound_hoeffding"]["uniform allocation", 400] == pytest.approx(np.exp(-n * gaps**2).sum())
     assert frame["bound_hoeffding"].drop("uniform allocation", level=0).isna().all()
     assert frame.loc["OCBA"].filter(like="bound_").isna().all(axis=None)
-
-
-def test_pandas_polars_arrow_and_xarray_read_the_same_numbers(comparison: Comparison) -> None:
-    frame = comparison.to_frame()
-    assert pl.DataFrame(comparison)["failure_rate"].to_list() == frame["failure_rate"].to_list()
-    assert pa.table(comparison).num_rows == len(frame)
-    pytest.importorskip("xarray")
-    rates = comparison.to_xarray()["failure_rate"].sel(strategy="OCBA").squeeze()
-    assert rates.values.tolist() == frame[frame["strategy"] == "OCBA"]["failure_rate"].tolist()
 
 
 def test_tables_for_notebooks_and_papers(comparison: Comparison) -> None:

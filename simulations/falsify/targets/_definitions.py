@@ -411,11 +411,10 @@ def _money_targets() -> list[Target]:
     ]
 
 
-def _deviation_targets() -> list[Target]:
-    """All targets about deviations."""
-    return [_walk_target("term-d", paper.lemma_3, False), _walk_target("corrected.term_d", corrected.term_d, True)]
-
-
 def targets() -> list[Target]:
     """Return all targets of this module."""
-    return [*_loss_targets(), *_money_targets(), *_deviation_targets(), *_lemma_4_targets()]
+    deviations = [
+        _walk_target("term-d", paper.lemma_3, False),
+        _walk_target("corrected.term_d", corrected.term_d, True),
+    ]
+    return [*_loss_targets(), *_money_targets(), *deviations, *_lemma_4_targets()]

@@ -1,5 +1,9 @@
-/* The interactive chart, drawn from the data that simulations/report/_render.py draws as static SVG. Names are written by
-   textContent only. */
+/* The interactive chart. Names are written by textContent only.
+
+   A chart is plain data: x and y (label, log, ends), line (a horizontal guide or null), colours and dashes (the two
+   dimensions of the legend), styles (of the dashes: d0 has marks, d1 to d6 are lines, lower and lower2 are dotted, star has
+   stars) and series. A series has a colour (null if it belongs to all), a dash and points [x, y, low, high, isLimit]. With
+   spread, marks at equal places stand next to each other. */
 "use strict";
 globalThis.exml = globalThis.exml || {};
 exml.chart = (() => {
@@ -52,7 +56,15 @@ exml.chart = (() => {
   const formatTick = (x) => (x > 0 && x < 9e-4 ? x.toExponential(0) : x.toLocaleString("en", { maximumSignificantDigits: 10 }));
   const path = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}`;
 
-  /** Show a chart in a figure of the page; returns a function that shows another one. */
+  const picture = (kind, [left, top, width, height], drawn) => make("svg", { class: `key ${kind}`, "aria-hidden": "true", width, height, viewBox: `${left} ${top} ${width} ${height}` }, make("path", drawn));
+  const entry = (kind, i, name, svg) => make("li", { [`data-${kind}`]: i }, svg, make("span", {}, name));
+
+  /** Entries of a legend: a mark per colour, a line or star per dash. */
+  const listColours = (chart) => chart.colours.map((name, i) => entry("colour", i, name, picture(`c${i % COLOURS}`, [-7, -7, 14, 14], { class: "mark", d: MARKS[i % MARKS.length] })));
+  const listDashes = (chart) => chart.dashes.map((name, i) => entry("dash", i, name, chart.styles[i] === "star" ? picture("plain", [-8, -8, 16, 16], { class: "mark", d: STAR })
+    : picture("plain", [0, 0, 30, 14], { class: `curve ${chart.styles[i]}`, d: "M0,7H30" })));
+
+  /** Show a chart in a figure of the page; returns a function that shows another one. A figure without controls is small. */
   function show(figure, first) {
     const plot = figure.querySelector(".plot");
     const controls = figure.querySelector(".controls");
@@ -62,7 +74,7 @@ exml.chart = (() => {
     const isShown = (series) => !hidden.has(key("colour", series.colour)) && !hidden.has(key("dash", series.dash));
 
     function draw() {
-      const width = Math.max(plot.clientWidth, 280), height = Math.round(Math.min(Math.max(width * 0.442, 320), 440));
+      const width = Math.max(plot.clientWidth, 280), height = controls ? Math.round(Math.min(Math.max(width * 0.442, 320), 440)) : 230;
       x = makeScale(view.x, LEFT, width - RIGHT);
       y = makeScale(view.y, height - BOTTOM, TOP);
       svg = make("svg", { class: "chart", role: "group", "aria-label": chart.label, viewBox: `0 0 ${width} ${height}`, width, height });
@@ -228,6 +240,7 @@ exml.chart = (() => {
     }
 
     function buildLegend() {
+      figure.querySelector(".legend").replaceChildren(...listColours(chart), ...(chart.dashes.length > 1 ? listDashes(chart) : []));
       for (const item of figure.querySelectorAll(".legend li")) {
         const kind = item.dataset.colour === undefined ? "dash" : "colour", i = Number(item.dataset[kind]);
         const button = make("button", { type: "button", "aria-pressed": "true" }, ...item.childNodes);
@@ -247,33 +260,20 @@ exml.chart = (() => {
       chart = next;
       hidden = new Set();
       view = undefined;
-      if (chart !== first) rebuildLegend();
-      buildLegend();
-      buildControls();
+      if (controls) {
+        buildLegend();
+        buildControls();
+      }
       reset();
     }
 
-    /** Another pool has other strategies or bounds; the template has the same legend. */
-    function rebuildLegend() {
-      const entry = (kind, i, name, picture) => make("li", { [`data-${kind}`]: i }, picture, make("span", {}, name));
-      const mark = (i) => make("svg", { class: `key c${i % COLOURS}`, "aria-hidden": "true", width: 14, height: 14, viewBox: "-7 -7 14 14" }, make("path", { class: "mark", d: MARKS[i % MARKS.length] }));
-      const line = (i) => (chart.styles[i] === "star" ? make("svg", { class: "key plain", "aria-hidden": "true", width: 16, height: 16, viewBox: "-8 -8 16 16" }, make("path", { class: "mark", d: STAR }))
-        : make("svg", { class: "key plain", "aria-hidden": "true", width: 30, height: 14 }, make("path", { class: `curve ${chart.styles[i]}`, d: "M0,7H30" })));
-      figure.querySelector(".legend").replaceChildren(...chart.colours.map((name, i) => entry("colour", i, name, mark(i))),
-        ...(chart.dashes.length > 1 ? chart.dashes.map((name, i) => entry("dash", i, name, line(i))) : []));
-    }
-
-    plot.removeAttribute("tabindex");
-    plot.removeAttribute("role");
-    plot.removeAttribute("aria-label");
-    plot.classList.remove("scroll");
     start(first);
     let width = plot.clientWidth;
     new ResizeObserver(() => { if (Math.abs(plot.clientWidth - width) > 1) { width = plot.clientWidth; draw(); } }).observe(plot);
     return start;
   }
 
-  return { show, make };
+  return { show, make, listColours, listTicks };
 })();
 
 /** Save a file that the page made. */

@@ -16,10 +16,11 @@
     term.addEventListener("keydown", (event) => { if (event.key === "Escape") term.blur(); });
   }
 
-  document.querySelectorAll(".figure").forEach((figure, i) => {
-    const show = exml.chart.show(figure, groups[i].chart);
+  for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...exml.chart.listColours(groups[legend.dataset.legend].chart));
+  for (const figure of document.querySelectorAll("[data-chart]")) {
+    const show = exml.chart.show(figure, groups[figure.dataset.chart].chart);
     const choice = document.getElementById("group");
-    if (!choice) return;
+    if (!choice || figure.id !== "chart") continue;
     document.getElementById("group-choice").hidden = false;
     choice.addEventListener("change", () => {
       const group = groups[Number(choice.value)], reasons = document.getElementById("reasons");
@@ -27,7 +28,7 @@
       reasons.textContent = group.reasons.join("; ");
       reasons.hidden = group.reasons.length === 0;
     });
-  });
+  }
 
   for (const table of document.querySelectorAll("table.sortable")) {
     const button = document.createElement("button");
@@ -74,7 +75,6 @@
     filter();
   }
 
-  for (const part of document.querySelectorAll("details[data-close]")) part.open = false;
   let closed = [];
   addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details.print:not([open])")]; for (const part of closed) part.open = true; });
   addEventListener("afterprint", () => { for (const part of closed) part.open = false; });

@@ -67,8 +67,8 @@ def test_regrets_by_brute_force():
     ]
     for tail in (distributions.log_regret_tail(pool, n), regrets._exact_tail(pool)):
         assert len(tail) == len(expected)
-        for found, wanted in zip(tail, expected, strict=True):
-            assert found == pytest.approx(wanted, abs=1e-8)
+        for level, wanted in zip(tail, expected, strict=True):
+            assert level == pytest.approx(wanted, abs=1e-8)
 
 
 @pytest.mark.parametrize("weights", [(4, 3), (1, 9)])

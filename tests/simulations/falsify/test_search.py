@@ -196,9 +196,9 @@ def test_a_wrong_variance_form_is_refuted(monkeypatch):
     target, right = get("tighter.lemma_4_variance"), tighter.lemma_4_variance
     small = (dataclasses.replace(pool, budget=min(pool.budget, 80)) for pool in draw(target.space, 600))
     instances = [pool for pool in dict.fromkeys(small) if target.measure(pool, 0).admissible][-12:]
-    assert all(target.measure(one, 0).excess <= 0 for one in instances)
+    assert all(target.measure(pool_instance, 0).excess <= 0 for pool_instance in instances)
     monkeypatch.setattr(tighter, "lemma_4_variance", lambda n, *rest, **options: right(16 * n, *rest, **options))
-    worst = max(instances, key=lambda one: target.measure(one, 0).excess)
+    worst = max(instances, key=lambda pool_instance: target.measure(pool_instance, 0).excess)
     assert target.measure(worst, 0).excess > math.log(10)
     assert target.confirm(worst, 0).outcome == "refuted"
 

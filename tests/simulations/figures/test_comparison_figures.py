@@ -1,4 +1,4 @@
-"""Figures that compare strategies: ranks over pools, allocations, and the settings of a paper."""
+"""Figures that compare strategies: ranks over pools, and the settings of a paper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from exml_sim.engine import Study, run
 from exml_sim.engine.result import StudyResult
-from simulations.figures import allocation, facets, failure_rate, profiles, regret, style
+from simulations.figures import facets, failure_rate, profiles, regret, style
 from simulations.panels import make_panels
 from tests.cli.test_main import call
 
@@ -42,18 +42,6 @@ def test_ranks_are_counted_and_their_intervals_come_from_the_trials() -> None:
     assert summary["lower"][1] < 2.75 < summary["upper"][1]
     exact = profiles._summarise_ranks(rates, np.zeros(rates.shape, dtype=int))
     assert exact["lower"].tolist() == exact["upper"].tolist() == exact["ranks"].tolist()
-
-
-def test_allocations_add_up_to_the_stored_means(store: Path) -> None:
-    with StudyResult.open(store) as result:
-        pictures = list(allocation.figures(result))
-        summaries = {(cell.pool, cell.strategy, cell.budget): cell for cell in result.summary()}
-    assert [stem for stem, _, _ in pictures] == ["allocation_1", "allocation_2", "allocation_3"]
-    _, picture, frame = pictures[0]
-    assert len(picture.axes) == 3
-    for name, table in frame.groupby("strategy"):
-        pulls = table.filter(like="round").sum(axis=1).tolist()
-        assert pulls == pytest.approx(list(summaries["third 0.5", name, "180"].allocation.values()))
 
 
 def test_pictures_of_several_pools_share_axes_and_keep_their_labels(store: Path) -> None:
@@ -100,9 +88,7 @@ def test_style_files_and_bad_settings(capsys: pytest.CaptureFixture[str], tmp_pa
         (["--width", "0.1"], "a width must be 1 to 40 inches"),
         (["--label", "ocba"], "NAME=VALUE"),
         (["--label", "ucb=UCB"], "there is no strategy 'ucb'"),
-        (["--figure", "allocation", "--no-bounds"], "do not go with the figure allocation"),
         (["--figure", "nothing"], "figure must be one of"),
-        (["--font", "No Such Font"], "is not installed; give serif"),
     ):
         code, _, error = call(capsys, "plot", str(store), *options)
         assert code == 2
@@ -110,11 +96,11 @@ def test_style_files_and_bad_settings(capsys: pytest.CaptureFixture[str], tmp_pa
         assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("figure", ["failure_rate", "regret", "profiles", "allocation"])
+@pytest.mark.parametrize("figure", ["failure_rate", "regret", "profiles"])
 @pytest.mark.parametrize("width", [2.0, 3.3, 12.0])
 def test_nothing_is_cut_or_crushed_at_any_width(store: Path, figure: str, width: float) -> None:
     """Every text lies inside the picture, and every axes keeps some size."""
-    module = {"failure_rate": failure_rate, "regret": regret, "profiles": profiles, "allocation": allocation}[figure]
+    module = {"failure_rate": failure_rate, "regret": regret, "profiles": profiles}[figure]
     with StudyResult.open(store) as result, style.customise(width=width), style.context():
         picture = next(iter(module.figures(result)))[1]
         picture.draw_without_rendering()

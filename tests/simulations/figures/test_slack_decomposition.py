@@ -1,23 +1,18 @@
-"""The figure of the slack decomposition."""
+"""The slack decomposition."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from scipy.stats import binom
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure
-from simulations.figures import failure_rate, slack_decomposition, style
-from simulations.figures.slack_decomposition import SLACK_CAUSES, affine_model, decompose_slack
-from simulations.panels import ALPHA, make_panels, needed_in_simulation
-from simulations.report._findings import find_power, write_slack
-from tests.engine.studies import known
+from simulations.figures import failure_rate, style
+from simulations.panels import SLACK_CAUSES, affine_model, decompose_slack, make_panels, needed_in_simulation
+from simulations.report._findings import write_slack
 from theory.population import chernoff
-from theory.versions import VERSIONS
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +36,6 @@ def test_the_steps_lead_from_the_gaps_to_practice(result) -> None:
     assert all(cause in write_slack(uniform) for cause in SLACK_CAUSES)
 
 
-def test_the_bars_span_the_whole_distance(result) -> None:
-    ((stem, picture),) = slack_decomposition.figures(result)
-    assert stem == "slack_decomposition"
-    (ax,) = picture.axes
-    steps = decompose_slack(make_panels(result)[0])
-    product = math.prod(
-        float(text.get_text().rstrip("x").replace(",", "")) for text in ax.texts if text.get_text().endswith("x")
-    )
-    assert product == pytest.approx(steps[0].budget / steps[-1].budget, rel=0.1)
-    assert len(ax.patches) == len(steps) - 1
-
-
 def test_the_main_picture_shows_the_rate_found(result) -> None:
     uniform, median = make_panels(result)
     for panel, count in ((uniform, 1), (median, 0)):
@@ -60,23 +43,6 @@ def test_the_main_picture_shows_the_rate_found(result) -> None:
         failure_rate._draw_limit(ax, panel, 128, 256, 1e-4)
         curves = [line for line in ax.lines if "large-deviation" in str(line.get_label())]
         assert len(curves) == count
-
-
-def test_a_study_without_such_a_pool_is_refused() -> None:
-    with run(known(trials=30), n_jobs=1, progress=False) as outcome, pytest.raises(ValueError, match="nothing to draw"):
-        list(slack_decomposition.figures(outcome))
-
-
-def test_the_power_is_where_the_test_would_refute(result) -> None:
-    panels = make_panels(result)
-    seen = [(panel, cell) for panel in panels for cell in panel.cells if cell.failures > 0]
-    power = find_power(panels)
-    assert list(VERSIONS)[-1] in {entry.version for entry in power}
-    for entry in power:
-        ((panel, cell),) = [(p, c) for p, c in seen if (p.title, float(c.budget)) == (entry.title, float(entry.budget))]
-        divided = panel.bound_at(entry.version, cell) / entry.factor
-        level = ALPHA / sum(len(panel.versions) for panel, _ in seen)
-        assert binom.sf(cell.failures - 1, cell.trials, divided) == pytest.approx(level, rel=1e-6)
 
 
 def test_with_prices_nothing_is_drawn_from_rows_per_arm(result) -> None:

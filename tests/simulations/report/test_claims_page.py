@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import re
 
-from simulations.report.claims import lay_out_dependencies, render_claims
-from theory.claims import all_claims, get
+from simulations.report.claims import render_claims
+from theory.claims import all_claims
 from theory.evidence.grades import read_library
 
 
@@ -35,24 +35,6 @@ def test_sections_are_mapped_in_the_papers_order() -> None:
     changing = [claim.id for claim in all_claims() if claim.matters == "conclusion"]
     listed = text.split('id="conclusions-title"')[1].split("</ul>")[0]
     assert re.findall(r'href="#([^"]+)"', listed) == changing
-
-
-def test_the_graph_has_the_dependencies_of_the_library() -> None:
-    """Theorem 1 of the paper uses Lemma 1 (i); columns come after what they use."""
-    graph = lay_out_dependencies(all_claims())
-    places = {name: x for name, _, x, _ in graph["nodes"]}
-    uses = {name: set(entry["uses"]) for name, entry in read_library().items()}
-
-    def reaches(start: str, goal: str) -> bool:
-        return goal in uses[start] or any(reaches(used, goal) for used in uses[start])
-
-    first, lemma = get("thm-1"), get("lemma-1-i")
-    names = [(a, b) for a in (*first.coq, *first.corrected_coq) for b in (*lemma.coq, *lemma.corrected_coq)]
-    assert any(reaches(*pair) for pair in names)
-    assert places["lemma-1-i"] < places["thm-1"]
-    assert len(graph["edges"]) > 30
-    assert render_claims(all_claims()).count("<text class=") == len(places)
-    assert lay_out_dependencies([get("quality-order")]) == {}
 
 
 def test_classical_steps_are_theorems_of_the_library() -> None:

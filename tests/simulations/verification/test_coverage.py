@@ -23,13 +23,13 @@ QUICK = replace(DEPTHS["quick"], least=300, most=300)
 
 
 def test_the_entries_hold_and_are_shown(tmp_path: Path) -> None:
-    found = verify(["coverage"], QUICK, n_jobs=1)
-    assert not found.results
-    assert [one.claim for one in found.coverage] == ["C2", "C2", "C4", "C4", "C5", "jackknife", "jackknife"]
-    assert not found.problems
-    assert all(one.verdict.outcome != "refuted" for one in found.coverage)
-    document = report.write(found, tmp_path, "", {})
-    assert [one["claim"] for one in document["coverage"]] == [one.claim for one in found.coverage]
+    verified = verify(["coverage"], QUICK, n_jobs=1)
+    assert not verified.results
+    assert [entry.claim for entry in verified.coverage] == ["C2", "C2", "C4", "C4", "C5", "jackknife", "jackknife"]
+    assert not verified.problems
+    assert all(entry.verdict.outcome != "refuted" for entry in verified.coverage)
+    document = report.write(verified, tmp_path, "", {})
+    assert [entry["claim"] for entry in document["coverage"]] == [entry.claim for entry in verified.coverage]
     assert "at most 0.2 guaranteed" in (tmp_path / "verify.txt").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))["coverage"]
 
@@ -43,7 +43,7 @@ def test_planted_bets_that_do_not_pay_for_the_mean_are_refuted(monkeypatch: pyte
 
 
 def test_planted_limits_without_a_width_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coverage, "half_widths", lambda found, level: 0.0 * found.error)
+    monkeypatch.setattr(coverage, "half_widths", lambda differences, level: 0.0 * differences.error)
     assert coverage.count_uncovered((70, 90), 300, 0) > 60
 
 

@@ -34,11 +34,11 @@ def atom_pool(name):
 
 def learned(pool, arm, counts):
     """The certified solver's model on the counted rows, and its values on all rows."""
-    one = pool.feature_arms[arm]
+    feature_arm = pool.feature_arms[arm]
     kept = np.flatnonzero(counts)
     y = np.asarray(pool.population.y, dtype=float)
-    fit = solve(one.gram[np.ix_(kept, kept)], y[kept], 0.1, weights=counts[kept].astype(float), ball=0.7)
-    cross = one.gram[:, kept]
+    fit = solve(feature_arm.gram[np.ix_(kept, kept)], y[kept], 0.1, weights=counts[kept].astype(float), ball=0.7)
+    cross = feature_arm.gram[:, kept]
     return cross @ fit.u, cross @ fit.w, y
 
 

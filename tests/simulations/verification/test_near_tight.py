@@ -23,13 +23,13 @@ CLAIMS = ("lemma-1-i", "lemma-2-i", "lemma-4")
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_right_bounds_pass_and_come_close(claim):
-    found = judge_near_tight(claim)
-    assert {one.verdict.outcome for one in found} == {"consistent", "vacuous"}
-    assert all(one.must_hold and one.method == "exact" for one in found)
-    ratios = [one.verdict.rate / one.bound for one in found if one.informative]
+    evidence = judge_near_tight(claim)
+    assert {entry.verdict.outcome for entry in evidence} == {"consistent", "vacuous"}
+    assert all(entry.must_hold and entry.method == "exact" for entry in evidence)
+    ratios = [entry.verdict.rate / entry.bound for entry in evidence if entry.informative]
     assert max(ratios) > 0.2
     # Far out, where the exponent shows, too: both readings have a cell with a bound below 1e-20.
-    assert {one.reading for one in found if one.bound < 1e-20} == {"corrected", "tighter"}
+    assert {entry.reading for entry in evidence if entry.bound < 1e-20} == {"corrected", "tighter"}
 
 
 def plant(monkeypatch, wrong):
@@ -86,7 +86,7 @@ MUTANTS = [
 @pytest.mark.parametrize(("plant", "claim", "reading"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_moderate_error_is_refuted(monkeypatch, plant, claim, reading):
     plant(monkeypatch)
-    assert {one.reading for one in judge_near_tight(claim) if one.verdict.outcome == "refuted"} == {reading}
+    assert {entry.reading for entry in judge_near_tight(claim) if entry.verdict.outcome == "refuted"} == {reading}
 
 
 @pytest.mark.parametrize("plant", [None, halved_optimism, arms_dropped, doubled_exponent])

@@ -8,12 +8,11 @@ import json
 import numpy as np
 import pytest
 
-from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _report as report
 from simulations.verification import run
 from simulations.verification._cells import COMPARED, DEPTHS, EXCESS, list_tested_claims
-from simulations.verification._claim_trials import RunContext
+from simulations.verification._claim_trials import make_context
 from simulations.verification._guarantees import Guarantee
 from simulations.verification.run import (
     Result,
@@ -43,13 +42,13 @@ def recorded(claim):
 def test_claims_about_trials_are_decided(monkeypatch):
     """All but those that need newly drawn training sets or pairs of trials, with the fewest trials that decide."""
     monkeypatch.setattr(run, "run_checks", recorded)
-    found = results(list_tested_claims())
-    document = report.to_json(found, "", {})["summary"]["monte_carlo"]
+    verified = results(list_tested_claims())
+    document = report.to_json(verified, "", {})["summary"]["monte_carlo"]
     assert document["claims"] == len(list_tested_claims()) >= 12
     assert document["held"] <= document["claims"]
     assert document["distinct"]["share"] >= 0.8
     assert set(document["undecided"]) <= {*EXCESS, COMPARED}
-    assert not [cell for one in found.results for cell in one.evidence if cell.must_hold and not _fine(cell)]
+    assert not [cell for entry in verified.results for cell in entry.evidence if cell.must_hold and not _fine(cell)]
 
 
 def _fine(cell):
@@ -83,9 +82,9 @@ def test_trials_that_refute_what_must_hold_are_a_problem(monkeypatch):
         return None if right is None else Guarantee(right.probability, right.limit / 50)
 
     monkeypatch.setattr(run, "PLANS", (dataclasses.replace(plan, guarantee=too_small, pools=("opposed",)),))
-    found = results(("a4-term-c",))
-    assert any("the corrected statement is refuted on opposed" in text for _, text in found.problems)
-    assert report.summarise_verdict(found.results[0]) == "PROBLEM"
+    verified = results(("a4-term-c",))
+    assert any("the corrected statement is refuted on opposed" in text for _, text in verified.problems)
+    assert report.summarise_verdict(verified.results[0]) == "PROBLEM"
 
 
 def test_instances_that_do_not_refute_are_a_problem(monkeypatch):
@@ -94,20 +93,19 @@ def test_instances_that_do_not_refute_are_a_problem(monkeypatch):
     assert "no trial contradicts" in results(("remark-5-launch-budget",)).problems[0][1]
 
 
-def document(found):
-    text = json.dumps(report.to_json(found, "then", {}), allow_nan=False)
+def document(verified):
+    text = json.dumps(report.to_json(verified, "then", {}), allow_nan=False)
     return json.loads(text)
 
 
 def test_a_changed_source_repeats_all_work(tmp_path, monkeypatch):
     for _ in range(2):
-        with trials.open_context(0, 1, tmp_path) as context:
-            assert context.cache.run("check x", lambda value: value, {"a": 1}) == {"a": 1}
-            assert "check x" in context.cache
+        cache = make_context(0, 1, tmp_path).cache
+        assert cache.map(lambda value: value, {"check x": {"a": 1}}) == [{"a": 1}]
+        assert "check x" in cache
     assert len(trials.source_digest()) == 64
     monkeypatch.setattr(trials, "source_digest", lambda: "other")
-    with trials.open_context(0, 1, tmp_path) as context:
-        assert "check x" not in context.cache
+    assert "check x" not in make_context(0, 1, tmp_path).cache
 
 
 def test_margins_are_signed_decades():
@@ -125,8 +123,8 @@ def test_margins_are_signed_decades():
 
 
 def test_reports_never_show_a_rate_of_zero():
-    found = results(("lemma-3", "lemma-4"))
-    cells = [cell for claim in document(found)["claims"] for cell in claim["cells"]]
+    verified = results(("lemma-3", "lemma-4"))
+    cells = [cell for claim in document(verified)["claims"] for cell in claim["cells"]]
     silent = [cell for cell in cells if cell["failures"] == 0]
     assert silent
     for cell in silent:
@@ -135,17 +133,16 @@ def test_reports_never_show_a_rate_of_zero():
         assert cell["slack"]["at_least"]
         assert cell["sentence"].startswith("No failure in")
     assert any(cell["rate"] for cell in cells)
-    assert "  >= " in report.format_report(found)
+    assert "  >= " in report.format_report(verified)
 
 
 def test_paired_trials_say_who_fails_alone():
-    with Cache() as cache:
-        found = trials.compare(dataclasses.replace(SMALL, pairs=3000), RunContext(0, 1, cache))
-    refuting = [one for one in found if one.verdict.outcome == "refuted"]
-    assert {one.pool for one in refuting} >= {"one-rival-8"}
-    for one in refuting:
-        assert one.extra["uniform_alone"] > one.extra["median_alone"]
-        assert one.verdict.trials == one.extra["uniform_alone"] + one.extra["median_alone"]
+    evidence = trials.compare(dataclasses.replace(SMALL, pairs=3000), make_context(0, 1))
+    refuting = [entry for entry in evidence if entry.verdict.outcome == "refuted"]
+    assert {entry.pool for entry in refuting} >= {"one-rival-8"}
+    for entry in refuting:
+        assert entry.extra["uniform_alone"] > entry.extra["median_alone"]
+        assert entry.verdict.trials == entry.extra["uniform_alone"] + entry.extra["median_alone"]
 
 
 # --- evidence that does not speak is not a success -----------------------------------------------------------------
@@ -153,20 +150,20 @@ def test_paired_trials_say_who_fails_alone():
 
 def test_theorems_that_trials_did_not_decide_say_so():
     """With four trials nothing is decided, and the table does not read as if it were."""
-    found = results(EXCESS)
-    for one in found.results:
-        assert one.is_undecided
-        assert not one.decided
-        assert report.summarise_verdict(one).endswith("corrected: holds on 2 instances, not decided by trials")
-        assert report.format_slack(report.compute_least_slack(one)) == "-"
+    verified = results(EXCESS)
+    for entry in verified.results:
+        assert entry.is_undecided
+        assert not entry.decided
+        assert report.summarise_verdict(entry).endswith("corrected: holds on 2 instances, not decided by trials")
+        assert report.format_slack(report.compute_least_slack(entry)) == "-"
         assert all(
             cell["slack"] is None
-            for cell in report._claim(one, found.registry.titles)["cells"]
+            for cell in report._claim(entry, verified.registry.titles)["cells"]
             if cell["outcome"] != "consistent"
         )
-    text = report.conclude(found)
-    held = sum(one.has_guarantee for one in found.results)
+    text = report.conclude(verified)
+    held = sum(entry.has_guarantee for entry in verified.results)
     assert f"2 claims are about trials; {held} of them have a guarantee at this depth, and 0 (0%) are decided" in text
-    vacuous = tuple(dataclasses.replace(cell, verdict=judge(0, 9, 2.0)) for cell in found.results[0].evidence)
-    nothing = dataclasses.replace(found.results[0], evidence=vacuous)
+    vacuous = tuple(dataclasses.replace(cell, verdict=judge(0, 9, 2.0)) for cell in verified.results[0].evidence)
+    nothing = dataclasses.replace(verified.results[0], evidence=vacuous)
     assert "no guarantee in any cell of trials" in report.summarise_evidence(nothing)

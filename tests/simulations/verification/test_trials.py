@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import (
@@ -22,7 +21,7 @@ from simulations.verification._cells import (
     list_tested_claims,
     make_cells,
 )
-from simulations.verification._claim_trials import RunContext, open_context, run_claim
+from simulations.verification._claim_trials import make_context, run_claim
 from simulations.verification._guarantees import READINGS, Case, Guarantee, get_pool
 from theory.claims import all_claims, get
 from theory.claims._instances import failure_uniform
@@ -33,8 +32,7 @@ QUICK = DEPTHS["quick"]
 
 @pytest.fixture
 def context():
-    with open_context(0, 1) as context:
-        yield context
+    return make_context(0, 1)
 
 
 def plan_of(claim, statistic=None):
@@ -70,11 +68,11 @@ def test_stored_counts_match_the_exact_law(context):
         for pool, budget in (("opposed", 8), ("star-3", 24))
     ]
     depth = dataclasses.replace(QUICK, least=4000)
-    for cell, found in zip(cells, run_claim(cells, depth, context), strict=True):
+    for cell, evidence in zip(cells, run_claim(cells, depth, context), strict=True):
         truth = failure_uniform(cell.pool, cell.budget)
-        assert found.verdict.trials == 4000
-        assert judge(found.verdict.failures, 4000, truth, alpha=1e-6).outcome != "refuted"
-        assert judge(4000 - found.verdict.failures, 4000, 1 - truth, alpha=1e-6).outcome != "refuted"
+        assert evidence.verdict.trials == 4000
+        assert judge(evidence.verdict.failures, 4000, truth, alpha=1e-6).outcome != "refuted"
+        assert judge(4000 - evidence.verdict.failures, 4000, 1 - truth, alpha=1e-6).outcome != "refuted"
 
 
 def test_measured_counts_match_stored_ones(context):
@@ -88,10 +86,10 @@ def test_measured_counts_match_stored_ones(context):
 
 def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(context):
     plan = dataclasses.replace(plan_of("lemma-1-i"), pools=("tied-3",))
-    found = run_claim(make_cells(plan, QUICK), QUICK, context)
-    assert {one.verdict.outcome for one in found if one.reading == "paper"} == {"refuted"}
-    assert {one.verdict.outcome for one in found if one.reading != "paper"} == {"consistent"}
-    assert all(one.verdict.alpha <= ALPHA / len(found) * (1 + 1e-9) for one in found)
+    evidence = run_claim(make_cells(plan, QUICK), QUICK, context)
+    assert {entry.verdict.outcome for entry in evidence if entry.reading == "paper"} == {"refuted"}
+    assert {entry.verdict.outcome for entry in evidence if entry.reading != "paper"} == {"consistent"}
+    assert all(entry.verdict.alpha <= ALPHA / len(evidence) * (1 + 1e-9) for entry in evidence)
 
 
 def wrong_exponent(case):
@@ -113,27 +111,26 @@ def test_planted_errors_are_refuted(context, claim, statistic, guarantee):
     right = plan_of(claim, statistic)
     reading = "tighter" if guarantee is wrong_exponent else "corrected"
     wrong = dataclasses.replace(right, guarantee=guarantee, readings=(reading,), pools=("opposed",))
-    assert "refuted" in {one.verdict.outcome for one in run_claim(make_cells(wrong, depth), depth, context)}
+    assert "refuted" in {entry.verdict.outcome for entry in run_claim(make_cells(wrong, depth), depth, context)}
     sound = dataclasses.replace(right, readings=(reading,), pools=("opposed",))
-    assert {one.verdict.outcome for one in run_claim(make_cells(sound, QUICK), QUICK, context)} == {"consistent"}
+    assert {entry.verdict.outcome for entry in run_claim(make_cells(sound, QUICK), QUICK, context)} == {"consistent"}
 
 
 def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
     plan = dataclasses.replace(plan_of("lemma-1-i"), budgets=(8,), readings=("paper",))
     cells = make_cells(plan, QUICK)
-    found = run_claim(cells, QUICK, context)
-    assert {one.verdict.outcome for one in found} == {"vacuous"}
-    assert all(one.verdict.trials is None and not one.bound < 1 for one in found)
+    evidence = run_claim(cells, QUICK, context)
+    assert {entry.verdict.outcome for entry in evidence} == {"vacuous"}
+    assert all(entry.verdict.trials is None and not entry.bound < 1 for entry in evidence)
 
 
-def test_counts_do_not_depend_on_workers_or_blocks(context, monkeypatch):
+def test_counts_do_not_depend_on_workers_or_blocks(context):
     plan = ClaimPlan("lemma-1-ii", ("star-3",), ("uniform",), "selection regret", lambda case: Guarantee(0.5, 0.1))
     plan = dataclasses.replace(plan, budgets=(24,), readings=("tighter",))
     cells = make_cells(plan, QUICK)
-    plain = [one.verdict.failures for one in run_claim(cells, QUICK, context)]
-    monkeypatch.setattr(trials, "CHUNK", 170)
-    with Cache() as cache:
-        assert [one.verdict.failures for one in run_claim(cells, QUICK, RunContext(0, 2, cache))] == plain
+    plain = [entry.verdict.failures for entry in run_claim(cells, QUICK, context)]
+    small = dataclasses.replace(make_context(0, 2), chunk=170)
+    assert [entry.verdict.failures for entry in run_claim(cells, QUICK, small)] == plain
     assert any(plain)
 
 
