@@ -29,7 +29,6 @@ from exml_sim.datasets.realdisp import CHANNELS, SENSORS, load_realdisp
 from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
 from exml_sim.oracle import ArrayOracle
 from fuzz.fuzzer import Finding, Fuzzer, expect, limit_time, mix
-from simulations.falsify.counterexamples import read
 
 _ROWS = {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [6, 4]}
 _PAIR: dict[str, Any] = {
@@ -79,17 +78,12 @@ def _write_journal(path: Path) -> None:
     journal.give_up("ct", [4, 7])
 
 
-def _write_counterexample(path: Path) -> None:
-    path.write_bytes(Path("tests/counterexamples/lemma-2-i.toml").read_bytes())
-
-
 #: How a file of each kind is written and read.
 KINDS: Mapping[str, tuple[Callable[[Path], object], Callable[[Path], Any]]] = {
     **{mode: (partial(_run, table), _read_store) for mode, table in STUDIES.items()},
     "model": (_write_model, load),
     "rows": (_write_rows, load_realdisp),
     "journal": (_write_journal, lambda path: Journal.open(_JOURNAL, path)),
-    "counterexample": (_write_counterexample, lambda path: repr(read(path))),
 }
 
 

@@ -48,7 +48,7 @@ BAD: dict[str, list[tuple[str, str]]] = {
         ("--store nowhere.sqlite", "there is no store"),
         ("nowhere.toml", "nowhere.toml"),
         ("--trials 0", "--trials"),
-        ("--pilot 9", "go with a table"),
+        ("--pilot 9", "with a table"),
         ("--label y", "--label does not go with a plan from a pool"),
         *((f"{POINT} {option} 2", f"{option} does not go with") for option in ("--trials", "--seed", "--n-jobs")),
         *((f"--store s.sqlite {option} 2", f"{option} does not go") for option in ("--trials", "--seed", "--n-jobs")),

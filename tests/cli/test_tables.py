@@ -75,7 +75,7 @@ def test_the_preflight_check_is_shut_before_anything_is_bought(frame, capsys, tm
 @pytest.mark.usefixtures("unseen_pictures")
 def test_memory_is_checked_first(frame, capsys, tmp_path, monkeypatch):
     frame.to_csv("t.csv", index=False)
-    monkeypatch.setattr("exml_sim._internal.memory._machine_memory", lambda: 100 * 2**10)
+    monkeypatch.setattr("exml_sim._internal.memory._machine_memory", lambda root: 100 * 2**10)
     code, _, err = run(capsys, "explore", "t.csv", *COMMON, *GIVEN)
     assert (code, err) == (2, "exml: 120 rows need about 1.8 MiB of memory, 100.0 KiB are available\n")
     assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--ignore-errors")[0] == 0
