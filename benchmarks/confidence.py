@@ -22,9 +22,9 @@ from exml_sim.bandit._jackknife import half_widths
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Pair, proven_limit, report_selection
+from exml_sim.classifier._consensus import later_row_losses
 from exml_sim.classifier._probability_models import brier, normalise, one_hot
 from exml_sim.classifier._regression import KernelFitter
-from exml_sim.classifier._subset_scores import later_row_losses
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from theory.verdicts import judge

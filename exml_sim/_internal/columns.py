@@ -364,6 +364,7 @@ class ColumnEncoding:
             if text is not None and (number is None or not abs(number) <= LARGEST_NUMBER):
                 hint = f" (at most {LARGEST_NUMBER:g} in size)" if number is not None and np.isfinite(number) else ""
                 hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(str(text)) else hint
+                hint = hint or "; leave it blank if the value is unknown"
                 raise CellError(row, f"column {self.name!r} must be {what[self.column_type]}, got {shown(text)}{hint}")
             numbers[row] = number
         return numbers

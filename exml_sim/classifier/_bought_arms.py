@@ -31,9 +31,9 @@ from exml_sim.bandit.selection_report import (
 )
 from exml_sim.bandit.trial_batch import ArmState, Payment
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
+from exml_sim.classifier._consensus import later_row_losses, out_of_fold_losses, pair_of
 from exml_sim.classifier._probability_models import Fitter
 from exml_sim.classifier._rejection_model import Frame, ModelOptions, binary_labels
-from exml_sim.classifier._subset_scores import later_row_losses, out_of_fold_losses, pair_of
 from exml_sim.seeds import Seeds
 
 #: Losses of rows by a fitter, from points, class numbers and the number of classes.

@@ -216,7 +216,7 @@ class Journal:
         """Raise an error if an earlier run was about another table, or had other candidates."""
         for name in _COMMON:
             if before.get(name) != self.run.get(name):
-                raise ValueError(f"{path} belongs to another table: {name} differ, so nothing can be continued")
+                raise ValueError(f"{path} belongs to a run with another {name}: use the same one, or another folder")
         columns, now = before.get("candidates") or {}, self.run.get("candidates") or {}
         for candidate in before.get("costs") or {}:
             if candidate not in (self.run.get("costs") or {}) or columns.get(candidate) != now.get(candidate):

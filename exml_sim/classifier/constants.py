@@ -52,6 +52,12 @@ MAX_FIRST_ROUND_FRACTION = Fraction(1, 2)
 #: Tuned on 13 tables: cheaper sets within this many deviations of the best count as ties; as many again for every
 #: halving of the mean cost of a candidate.
 TIE_DEVIATIONS = 0.35
+#: Tuned on 13 tables: fraction of the loss that a set is assumed to explain at least when its rows are valued.
+MIN_EXPLAINED_FRACTION = 0.15
+#: Tuned on 13 tables: deviation of what is not learned yet, in units of the baseline loss.
+LEARNING_DEVIATION = 0.1
+#: Chosen by hand: root mean square difference of predictions from which two sets do not look alike.
+FULL_DIFFERENCE = 0.2
 #: Chosen on the choosing half: deviations by which another set must be better to replace the selected one.
 SWITCH_DEVIATIONS = 3.0
 #: Chosen on the choosing half: with less than this evidence, on few rows and on at least that many, no more than this
@@ -65,6 +71,10 @@ MAX_EXTENSIONS = 20
 MIN_SCORED_ROWS, MIN_PAIRED_ROWS = 4, 8
 #: Tuned on 13 tables: weights of a set's model beside the model of the observed columns.
 MEMBER_WEIGHTS = (1.0, 0.5)
+#: Tuned on 13 tables: weight of the observed label in the target of the scores.
+LABEL_WEIGHT = 0.25
+#: Tuned on 13 tables: the weight of a set falls by the factor exp(-TEMPERATURE) per row and unit of loss.
+TEMPERATURE = 2.0
 
 # --- Latent class and label noise -------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 Every row is predicted by models fitted without it: by nested cross-validation, or, for
 rejection models and cascades of more than two layers, by the folds that also chose theta, which is optimistic. Metrics
 are about observed labels. Their intervals are those of Clopper and Pearson, with 2 rows counted as one after nested
-cross-validation. What is said about the truth holds under both readings, with and without a hidden class.
+cross-validation, and more where rows of a group are right or wrong together (`design_effect`). What is said about the
+truth holds under both readings, with and without a hidden class.
 """
 
 from __future__ import annotations
@@ -216,11 +217,14 @@ class NestedPredictions:
         Best known class, and whether it is accepted, shape (n,).
     hidden_label_rate
         Probability that the row is hidden and carries the label of the winner, shape (n,).
+    groups
+        Group numbers of the rows, duplicates included, shape (n,); None if all rows are apart.
     """
 
     winner: IntArray
     accepted: BoolArray
     hidden_label_rate: FloatArray
+    groups: IntArray | None = None
 
 
 def evaluate(
@@ -260,13 +264,14 @@ def evaluate(
     majority = np.full(len(rows), np.bincount(truth, minlength=len(classes)).argmax())
     accepted, everything = predicted >= 0, np.ones(len(rows), dtype=np.bool_)
     wide = 1.0 if nested is None else constants.ROWS_PER_INDEPENDENT_ROW
-    metrics = [_measure("this model, on the rows that it accepts", predicted, truth, accepted, wide)]
+    groups = None if nested is None else nested.groups
+    metrics = [_measure("this model, on the rows that it accepts", predicted, truth, accepted, wide, groups)]
     gained = lost = None
     if last.candidates:
-        metrics.append(_measure("the same without rejection", full, truth, everything, wide))
+        metrics.append(_measure("the same without rejection", full, truth, everything, wide, groups))
         gained, lost = int(((full == truth) & (plain != truth)).sum()), int(((full != truth) & (plain == truth)).sum())
-    metrics.append(_measure("a plain classifier on the observed columns", plain, truth, everything))
-    metrics.append(_measure("always the most frequent class", majority, truth, everything))
+    metrics.append(_measure("a plain classifier on the observed columns", plain, truth, everything, 1.0, groups))
+    metrics.append(_measure("always the most frequent class", majority, truth, everything, 1.0, groups))
     by_class = tuple(_measure_class(name, number, predicted, truth) for number, name in enumerate(classes))
     diagnostics = _diagnose_metrics(metrics, by_class, gained, lost)
     if last.fitted.latent is not None and last.candidates:
@@ -289,13 +294,15 @@ def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentF
     at least, with q the largest possible share of one label, so the share is at most the upper limit of errors over
     1 - q.
     """
-    wide, right = constants.ROWS_PER_INDEPENDENT_ROW, nested.winner == labels
-    accepted, rows = nested.accepted, len(labels)
+    right, accepted, rows, groups = nested.winner == labels, nested.accepted, len(labels), nested.groups
+    wide = constants.ROWS_PER_INDEPENDENT_ROW * design_effect(right, groups)
+    kept = None if groups is None else groups[accepted]
+    narrow = constants.ROWS_PER_INDEPENDENT_ROW * design_effect(right[accepted], kept)
     confirmed = float((right & accepted).sum())
     low = _widened_interval(
-        max(confirmed - float(nested.hidden_label_rate[accepted].sum()), 0.0), accepted.sum(), wide
+        max(confirmed - float(nested.hidden_label_rate[accepted].sum()), 0.0), accepted.sum(), narrow
     )[0]
-    high = _widened_interval(confirmed, accepted.sum(), wide)[1]
+    high = _widened_interval(confirmed, accepted.sum(), narrow)[1]
     missed = _widened_interval(float((~right).sum()), rows, wide)[1]
     noise, deviations = None if latent is None else latent.label_noise, np.nan
     largest = 1.0 if latent is None else float(latent.model.noise.max())
@@ -320,10 +327,37 @@ def _scatter_winners(record: LayerRecord, n: int) -> IntArray | None:
     return winners
 
 
-def _measure(name: str, predicted: IntArray, truth: IntArray, among: BoolArray, wide: float = 1.0) -> Metric:
+def design_effect(right: BoolArray, groups: IntArray | None) -> float:
+    r"""Return how many rows count as one because rows of a group are right or wrong together (Kish 1965).
+
+    With e the deviation of a row from the mean, the variance of the mean grows by the factor
+
+    .. math:: \frac{\sum_g (\sum_{i \in g} e_i)^2}{\sum_i e_i^2},
+
+    and it is taken to be at least 1. If all rows are right, or all wrong, every group counts as one row.
+    """
+    if groups is None or not len(right):
+        return 1.0
+    _, group = np.unique(groups, return_inverse=True)
+    apart = right - right.mean()
+    squares = float((apart**2).sum())
+    if squares == 0.0:
+        return float((np.bincount(group) ** 2).sum() / len(right))
+    return max(1.0, float((np.bincount(group, weights=apart) ** 2).sum() / squares))
+
+
+def _measure(
+    name: str,
+    predicted: IntArray,
+    truth: IntArray,
+    among: BoolArray,
+    wide: float = 1.0,
+    groups: IntArray | None = None,
+) -> Metric:
     right = (predicted == truth) & among
     shares = [right[truth == c].sum() / (among & (truth == c)).sum() for c in np.unique(truth[among])]
     balanced = float(np.mean(shares)) if shares else float("nan")
+    wide *= design_effect(right[among], None if groups is None else groups[among])
     return Metric(name, int(right.sum()), int(among.sum()), balanced, wide)
 
 
@@ -401,7 +435,7 @@ def cross_validate(
             fitter = LatentLayers(parameters, n_classes, rng, groups)
             parts = _predict_augmented(fitter, records, y, inside, outside, parameters)
         winner[outside], accepted[outside], rate[outside] = parts
-    return NestedPredictions(winner, accepted, rate)
+    return NestedPredictions(winner, accepted, rate, own)
 
 
 def _predict_augmented(

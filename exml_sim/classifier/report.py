@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim._internal.validation import counted
+from exml_sim.classifier._consensus import Arms
 from exml_sim.classifier._growth import LayerRecord
 from exml_sim.classifier._rejection_model import ThetaResult
-from exml_sim.classifier._subset_scores import Arms
 from exml_sim.classifier.constants import CONFIDENCE_LEVEL, MIN_NESTED_ROWS
 from exml_sim.classifier.subset_selection import SelectionResult, SubsetScore
 from exml_sim.money import short, show

@@ -1,7 +1,7 @@
 """Select a set of candidates, as long as comparing is worth more than rows of the best subset.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them sets of candidates are scored by
-out-of-fold predictions (`exml_sim.classifier._subset_scores`): every candidate alone, the best one with another, all
+out-of-fold predictions (`exml_sim.classifier._consensus`): every candidate alone, the best one with another, all
 together. A set that costs less can have more rows, so each score is extrapolated to the number of rows that the money
 would buy of this set (`exml_sim.strategies.value_of_information` has the formulas). Comparing goes on with the
 candidates that could still change the choice by more than their rows would cost. The remaining money buys rows of the
@@ -21,8 +21,8 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, interval_of, is_worth_betting
 from exml_sim.classifier import constants
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
+from exml_sim.classifier._consensus import Arms, ConsensusScorer, pair_of
 from exml_sim.classifier._probability_models import Fitter
-from exml_sim.classifier._subset_scores import Arms, SubsetScorer, pair_of
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.money import exact, show
 from exml_sim.strategies.value_of_information import ValueOfInformationCommit, expected_gain
@@ -38,12 +38,14 @@ class SubsetScore:
         Positions of the candidates.
     rows
         Rows it was scored on.
-    loss, baseline_loss
-        Out-of-fold squared error of probabilities, and that without any candidate.
+    loss
+        Out-of-fold squared error of probabilities.
+    target_loss, baseline_loss
+        The same against the target of the consensus, and that without any candidate.
     final_rows
         Rows that the money left would give the set.
     predicted
-        `loss` with what the set will not explain for lack of rows: the explained part times N/(N + h).
+        `target_loss` with what the set will not explain for lack of rows: the explained part times N/(N + h).
     deviation
         Standard deviation of the difference to the best subset; 0 for the best itself.
     interval
@@ -53,6 +55,7 @@ class SubsetScore:
     arms: Arms
     rows: int
     loss: float
+    target_loss: float
     baseline_loss: float
     final_rows: int
     predicted: float
@@ -131,7 +134,7 @@ class SubsetSelection:
         self._max_extensions = max_extensions
         self._money, self._stop = money, acquisition.ledger.spent + money
         self._orders = {arm: acquisition.usable_rows(arm, data.rows) for arm in self._arms}
-        self._scorer = SubsetScorer(acquisition, data, fit, prior, workers)
+        self._scorer = ConsensusScorer(acquisition, data, fit, prior, workers)
 
     def run(self) -> SelectionResult:
         """Compare sets round by round, buy rows of the selected one, and use what money is left."""
@@ -154,6 +157,7 @@ class SubsetSelection:
         notes = self._note_unaffordable(compared)
         if stopped:
             return SelectionResult(selected, tuple(rounds), (*notes, self._note_unexplained(selected)), pairs)
+        self._scorer.clear_consensus()
         selected, more = self._extend(selected)
         return SelectionResult(selected, tuple(rounds), (*notes, *more), pairs)
 
@@ -327,12 +331,13 @@ class SubsetSelection:
         rows = self._shared(arms)
         if len(rows) < constants.MIN_SCORED_ROWS:
             return None
+        baseline, target = self._scorer.baseline_loss(rows), float(self._scorer.target_losses(arms, rows).mean())
         losses, final = self._scorer.losses(arms, rows), self._final_rows(arms)
-        loss, baseline = float(losses.mean()), float(self._scorer.baseline_losses(rows).mean())
         # What is worse than the baseline does not improve with fewer rows.
-        explained = baseline - loss
+        explained = baseline - target
         predicted = baseline - (explained * self._learned(final) if explained > 0.0 else explained)
-        return SubsetScore(arms, len(rows), loss, baseline, final, predicted, interval=interval_of(losses))
+        loss, interval = float(losses.mean()), interval_of(losses)
+        return SubsetScore(arms, len(rows), loss, target, baseline, final, predicted, interval=interval)
 
     def _learned(self, rows: int) -> float:
         """Return the fraction of what can be explained that `rows` rows explain."""
@@ -354,13 +359,19 @@ class SubsetSelection:
 
     def _score_sets(self, active: Arms) -> list[SubsetScore]:
         """Score every candidate alone, and the sets around the best one; the best prediction first."""
+        self._scorer.clear_consensus()
         active = self._drop_constant(active)
         singles = self._rank([(arm,) for arm in active])
         if not singles:
             return []
+        # All together are members of the consensus even if fewer are wanted.
+        everyone = {tuple(sorted(active))} if len(active) > 2 else set()
+        members = [*(score.arms for score in singles), *sorted(_pair_up(singles) | everyone)]
+        self._scorer.fit_consensus(members, self._shared(active))
+        singles = self._rank([(arm,) for arm in active])
+        self._scorer.leader = singles[0].arms[0]
         sets = _pair_up(singles) if self._max_candidates > 1 else set()
-        if 2 < len(active) <= self._max_candidates:
-            sets.add(tuple(sorted(active)))
+        sets |= everyone if len(active) <= self._max_candidates else set()
         return self._rank([*(score.arms for score in singles), *sorted(sets)])
 
     def _drop_constant(self, active: Arms) -> Arms:
@@ -392,8 +403,8 @@ class SubsetSelection:
     def _with_deviation(self, best: SubsetScore, score: SubsetScore) -> SubsetScore:
         """Add the deviation of the difference to the best subset, on common rows where there are enough."""
         best_rows, rows = self._shared(best.arms), self._shared(score.arms)
-        best_losses = self._scorer.losses(best.arms, best_rows)
-        losses = self._scorer.losses(score.arms, rows)
+        best_losses = self._scorer.target_losses(best.arms, best_rows)
+        losses = self._scorer.target_losses(score.arms, rows)
         both = np.intersect1d(best_rows, rows)
         if len(both) >= constants.MIN_PAIRED_ROWS:
             difference = losses[_places(rows, both)] - best_losses[_places(best_rows, both)]
@@ -406,7 +417,9 @@ class SubsetSelection:
         """Return candidates of the sets whose expected gain is above the price of their rows."""
         stay = set(chosen)
         taken = next(score for score in scores if score.arms == chosen)
-        explained = max(best.baseline_loss - best.loss, 0.0) / self._learned(best.rows)
+        # Where nothing is explained yet rows have their price, too.
+        explained = (best.baseline_loss - best.target_loss) / self._learned(best.rows)
+        explained = max(explained, constants.MIN_EXPLAINED_FRACTION * best.baseline_loss)
         for score in scores:
             new = [arm for arm in score.arms if arm not in stay]
             if not new:
@@ -414,10 +427,13 @@ class SubsetSelection:
             # The sets before it, which look better, have taken their share already.
             extra = self._price([arm for arm in stay | set(new) if arm not in chosen]) * score.rows
             before = self._price([arm for arm in stay if arm not in chosen]) * score.rows
+            # What a model has not learned from so few rows is uncertain beside the noise of its score.
+            unlearned = constants.LEARNING_DEVIATION * score.baseline_loss * (1.0 - self._learned(score.rows))
+            unlearned *= min(1.0, self._differ(score.arms, chosen) / constants.FULL_DIFFERENCE)
             # Of a difference that chose its own leader the same part will last.
             gain = expected_gain(
                 np.array(self._learned(score.rows) * max(score.predicted - taken.predicted, 0.0)),
-                np.array(max(score.deviation, taken.deviation)),
+                np.array(np.hypot(max(score.deviation, taken.deviation), unlearned)),
                 np.array(float(score.rows)),
                 np.array(float(score.rows)),
             )
@@ -425,6 +441,11 @@ class SubsetSelection:
             if float(gain) > explained * (learned[0] - learned[1]):
                 stay |= set(score.arms)
         return tuple(sorted(stay))
+
+    def _differ(self, arms: Arms, others: Arms) -> float:
+        """Return how much the predictions of two sets differ on the rows that both have."""
+        rows = self._shared((*arms, *others))
+        return self._scorer.difference(arms, others, rows) if len(rows) >= constants.MIN_SCORED_ROWS else np.inf
 
     def _extend(self, selected: Arms) -> tuple[Arms, list[Diagnostic]]:
         """Spend what is left on further candidates beside the selected set, if they help; or note why not."""

@@ -120,7 +120,8 @@ def _check_options(kind: str) -> None:
     for name in click.get_current_context().params:
         if options.is_typed(name) and name not in (*OPTIONS[kind], "quiet", "as_json"):
             shown = "a file" if name == "file" else f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{shown} does not go with a plan from {kind}")
+            remedy = ": --pilot ROWS plans for a table" if name in OPTIONS["a table with --pilot"] else ""
+            raise click.UsageError(f"{shown} does not go with a plan from {kind}{remedy}")
     if options.is_typed("out") and not options.is_typed("certify"):
         raise click.UsageError("--out is the folder of certificates: give --certify as well")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from exml_sim._internal.binomial import clopper_pearson
-from exml_sim.classifier import ExMLClassifier, _layers
+from exml_sim.classifier import ExMLClassifier, _layers, evaluation
 from exml_sim.classifier._probability_models import draw_folds, group_duplicates, join_groups
-from exml_sim.classifier.evaluation import NestedPredictions, _read_both_ways, cross_validate
+from exml_sim.classifier.evaluation import NestedPredictions, _read_both_ways, cross_validate, design_effect
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import synthetic
 
@@ -96,6 +96,46 @@ def test_figures_are_counts_of_nested_predictions():
     low, high = own.interval
     narrow = clopper_pearson(own.right, own.rows)
     assert low < narrow[0] < own.accuracy <= narrow[1] <= high
+
+
+def test_rows_of_a_group_count_as_one_where_they_are_right_together():
+    right, groups = np.repeat(np.arange(40) % 3 > 0, 8), np.repeat(np.arange(40), 8)
+    assert design_effect(right, groups) == pytest.approx(8.0)
+    assert design_effect(right, None) == 1.0
+    assert design_effect(right, np.arange(320)) == pytest.approx(1.0)
+    assert design_effect(np.ones(320, dtype=bool), groups) == pytest.approx(8.0)
+    # The slow path: the variance of the mean over resampled groups, relative to that of independent rows.
+    rng = np.random.default_rng(0)
+    right = np.where(rng.random(320) < 0.7, right, rng.random(320) < 0.5)
+    drawn = rng.integers(0, 40, (40_000, 40))
+    means = right.reshape(40, 8).mean(axis=1)[drawn].mean(axis=1)
+    assert means.var() / (right.var() / 320) == pytest.approx(design_effect(right, groups), rel=0.05)
+
+
+def test_intervals_of_grouped_rows_contain_the_accuracy_on_new_groups(monkeypatch):
+    """20 persons with 20 rows each; more than 10 of 30 intervals of 95 % miss with probability 2e-7."""
+
+    def misses():
+        count = 0
+        for seed in range(30):
+            rng = np.random.default_rng(seed)
+            label = rng.integers(0, 2, 3020)
+            X, a = label + 1.2 * rng.normal(size=3020), 1.5 * label + rng.normal(size=3020)
+            person = np.repeat(np.arange(20), 20)
+            options = {"budget_ratio": 1, "explore": "always", "model": "forest", "hidden": "never"}
+            model = ExMLClassifier(random_state=seed, **options)
+            noise = 0.05 * rng.normal(size=(2, 400))
+            oracle = ArrayOracle({"a": (a[person] + noise[1])[:, None]})
+            model.fit((X[person] + noise[0])[:, None], label[person], oracle, groups=person)
+            decided = model.decide(X[20:, None], {"a": a[20:, None]})
+            low, high = model.evaluation_.metrics[1].interval
+            count += not low <= (decided.winner == label[20:]).mean() <= high
+        return count
+
+    assert misses() <= 10
+    monkeypatch.setattr(evaluation, "design_effect", lambda right, groups: 1.0)
+    planted = misses()
+    assert planted > 10, planted
 
 
 def test_both_readings_by_hand():

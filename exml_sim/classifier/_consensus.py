@@ -1,4 +1,15 @@
-"""Score sets of candidates by out-of-fold losses against observed labels."""
+r"""Score sets of candidates by out-of-fold losses against observed labels and a consensus of all sets.
+
+With y the label of a row, :math:`p_S` the out-of-fold probabilities of the model of set S, :math:`L_S` its mean squared
+error on n rows, and
+
+.. math:: \bar p = \frac{\sum_S e^{-2 n L_S} p_S}{\sum_S e^{-2 n L_S}}, \qquad t = \lambda y + (1-\lambda) \bar p,
+
+single candidates are scored by :math:`|p_S - t|^2`. The target t = 0.25 x observed label + 0.75 x the exponentially
+weighted mean of all models' out-of-fold probabilities has the same mean as y where the sets are right together, and
+less noise. Larger sets agree with :math:`\bar p` by construction. So a set of several candidates is scored by labels
+alone, relative to the best single one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +23,7 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, is_worth_betting, later_losses
 from exml_sim.classifier._acquisition import AcquisitionManager
 from exml_sim.classifier._probability_models import Fitter, brier, keep_together, normalise, one_hot
-from exml_sim.classifier.constants import MEMBER_WEIGHTS
+from exml_sim.classifier.constants import LABEL_WEIGHT, MEMBER_WEIGHTS, MIN_SCORED_ROWS, TEMPERATURE
 
 if TYPE_CHECKING:
     from exml_sim.classifier._acquisition import LayerInput
@@ -60,7 +71,7 @@ def pair_of(
     return Pair(name, *losses, other - chosen)
 
 
-class SubsetScorer:
+class ConsensusScorer:
     """Out-of-fold scores of sets on bought rows.
 
     Parameters
@@ -73,6 +84,11 @@ class SubsetScorer:
         Out-of-fold probabilities of observed labels by the model of the observed columns, shape (m, C), or None.
     workers
         Threads that fit models of several sets; nothing but the time depends on them.
+
+    Attributes
+    ----------
+    leader
+        The best single candidate, which sets are compared with; None to score sets like single candidates.
     """
 
     def __init__(
@@ -87,6 +103,23 @@ class SubsetScorer:
         self._workers = workers
         self._probabilities: _Cache = {}
         self._later: _Cache = {}
+        self._consensus: FloatArray | None = None
+        self.leader: int | None = None
+
+    def clear_consensus(self) -> None:
+        """Score by labels alone."""
+        self._consensus, self.leader = None, None
+
+    def fit_consensus(self, members: Sequence[Arms], rows: IntArray) -> None:
+        """Fit the consensus of the members on rows that all of them have; with too few rows labels decide."""
+        if len(rows) < MIN_SCORED_ROWS:
+            return
+        self.prepare([(arms, rows) for arms in members])
+        predictions = np.array([self._predict(arms, rows) for arms in members])
+        losses = np.array([brier(p, self._data.y[rows]).mean() for p in predictions])
+        weights = np.exp(-TEMPERATURE * len(rows) * (losses - losses.min()))
+        self._consensus = np.full((len(self._data.y), self._data.n_classes), np.nan)
+        self._consensus[rows] = np.tensordot(weights / weights.sum(), predictions, axes=1)
 
     def points(self, arms: Arms, rows: IntArray) -> FloatArray:
         """Return known features and bought values of the rows."""
@@ -119,19 +152,31 @@ class SubsetScorer:
         with ThreadPoolExecutor(self._workers) as threads:
             known.update(zip(new, threads.map(lambda job: fit(*job), new.values()), strict=True))
 
-    def baseline_losses(self, rows: IntArray) -> FloatArray:
-        """Return the losses without any candidate: by the observed columns, or by the class frequencies."""
-        y = self._data.y[rows]
-        frequencies = one_hot(y, self._data.n_classes).mean(axis=0)
-        plain = [brier(np.tile(frequencies, (len(rows), 1)), y)]
-        if self._prior is not None:
-            plain.append(brier(self._prior[rows], y))
-        return min(plain, key=lambda losses: float(losses.mean()))
+    def target_losses(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Return the losses that are compared, row by row (see the module)."""
+        if len(arms) == 1 or self.leader is None:
+            return _row_losses(self._predict(arms, rows), self._targets(rows))
+        leader = (self.leader,)
+        difference = self.losses(arms, rows) - self.losses(leader, rows)
+        return np.asarray(self.target_losses(leader, rows) + difference, dtype=np.float64)
+
+    def baseline_loss(self, rows: IntArray) -> float:
+        """Return the loss without any candidate: by the observed columns, or by the class frequencies."""
+        targets = self._targets(rows)
+        plain = float(_row_losses(targets.mean(axis=0)[None, :], targets).mean())
+        return plain if self._prior is None else min(plain, float(_row_losses(self._prior[rows], targets).mean()))
 
     def explained_deviations(self, arms: Arms, rows: IntArray) -> float:
         """Return by how many standard errors a set predicts labels better than the observed columns."""
-        gain = self.baseline_losses(rows) - self.losses(arms, rows)
+        y = self._data.y[rows]
+        frequencies = np.tile(one_hot(y, self._data.n_classes).mean(axis=0), (len(rows), 1))
+        plain = [brier(p, y) for p in (frequencies, *(() if self._prior is None else (self._prior[rows],)))]
+        gain = min(plain, key=lambda losses: float(losses.mean())) - self.losses(arms, rows)
         return float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(rows)), 1e-12))
+
+    def difference(self, arms: Arms, others: Arms, rows: IntArray) -> float:
+        """Return the root mean square difference of the predictions of two sets."""
+        return float(np.sqrt(_row_losses(self._predict(arms, rows), self._predict(others, rows)).mean()))
 
     def _predict(self, arms: Arms, rows: IntArray) -> FloatArray:
         """Return out-of-fold probabilities of the observed labels of the rows."""
@@ -152,3 +197,15 @@ class SubsetScorer:
 
     def _fit_later(self, arms: Arms, rows: IntArray) -> FloatArray:
         return later_row_losses(self._fit, self.points(arms, rows), self._data.y[rows], self._data.n_classes)
+
+    def _targets(self, rows: IntArray) -> FloatArray:
+        """Return t of the module; labels where there is no consensus."""
+        y = one_hot(self._data.y[rows], self._data.n_classes)
+        if self._consensus is None:
+            return y
+        consensus = np.where(np.isfinite(self._consensus[rows]), self._consensus[rows], y)
+        return np.asarray(LABEL_WEIGHT * y + (1.0 - LABEL_WEIGHT) * consensus, dtype=np.float64)
+
+
+def _row_losses(p: FloatArray, targets: FloatArray) -> FloatArray:
+    return np.asarray(((p - targets) ** 2).sum(axis=1), dtype=np.float64)
