@@ -28,7 +28,7 @@ Runs = dict[tuple[str, str, int, str], dict[str, float]]
 #: Draws of the bootstrap over tables.
 DRAWS = 500
 
-RANDOM, BEST = "random candidate", "best candidate"
+RANDOM = "random candidate"
 
 #: Kinds over which targets are averaged, and kinds with a hidden class as large as a known one or larger.
 LARGE_KINDS = ("full", "very large")
