@@ -89,14 +89,15 @@ class Calls(Fuzzer):
     # Many trials that were asked for may take long.
     name, share, batch, is_interruptible = "calls", 0.15, 20, True
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Mapping[str, tuple[Callable[..., Any], dict[str, Any]]] = CALLS) -> None:
         super().__init__()
-        for function, usual in CALLS.values():
+        self.calls = calls
+        for function, usual in calls.values():
             function(**usual)
         odd = st.sampled_from(ODD_OBJECTS) | ODD_VALUES
-        call = st.sampled_from(sorted(CALLS)).flatmap(
+        call = st.sampled_from(sorted(calls)).flatmap(
             lambda name: st.tuples(
-                st.just(name), st.dictionaries(st.sampled_from(sorted(CALLS[name][1])), odd, max_size=2)
+                st.just(name), st.dictionaries(st.sampled_from(sorted(calls[name][1])), odd, max_size=2)
             )
         )
         # Lists of calls, because drawing one at a time takes longer than the call.
@@ -106,11 +107,10 @@ class Calls(Fuzzer):
         """Check for an answer, or an error that was raised by a line of this project."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Counter(_judge_call(name, odd) for name, odd in case)
+            return Counter(_judge_call(name, odd, *self.calls[name]) for name, odd in case)
 
 
-def _judge_call(name: str, odd: Mapping[str, Any]) -> str:
-    function, usual = CALLS[name]
+def _judge_call(name: str, odd: Mapping[str, Any], function: Callable[..., Any], usual: Mapping[str, Any]) -> str:
     try:
         function(**{**usual, **odd})
     except (ValueError, TypeError) as error:
