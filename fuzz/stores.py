@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import resource
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._saved_model import SavedModel, load, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, load_realdisp
 from exml_sim.engine import Store, StoreError, Study, StudyResult, merge, run
@@ -43,7 +43,6 @@ STUDIES: dict[str, dict[str, Any]] = {
     "exact": _PAIR | {"mode": "exact"},
     "importance_sampling": {**_PAIR, **_SAMPLED, "strategies": ["uniform_allocation"], "mode": "importance_sampling"},
 }
-_JOURNAL = {"budget": "200", "table": "abc", "costs": {"ct": "5", "blood": "1.2"}}
 
 
 def _run(table: Mapping[str, Any], path: Path) -> None:
@@ -71,19 +70,11 @@ def _write_rows(path: Path) -> None:
         np.savez_compressed(file, y=np.array([1, 2, 3]), t=np.array([0.0, 0.02, 0.04]), **views)  # type: ignore[arg-type]
 
 
-def _write_journal(path: Path) -> None:
-    journal, rng = Journal.open(_JOURNAL, path), np.random.default_rng(3)
-    for candidate, width in (("ct", 2), ("blood", 1)):
-        journal.record(candidate, [(row, rng.normal(size=width).tolist()) for row in range(0, 30, 3)])
-    journal.give_up("ct", [4, 7])
-
-
 #: How a file of each kind is written and read.
 KINDS: Mapping[str, tuple[Callable[[Path], object], Callable[[Path], Any]]] = {
     **{mode: (partial(_run, table), _read_store) for mode, table in STUDIES.items()},
     "model": (_write_model, load),
     "rows": (_write_rows, load_realdisp),
-    "journal": (_write_journal, lambda path: Journal.open(_JOURNAL, path)),
 }
 
 
@@ -128,17 +119,13 @@ class Damage(Fuzzer):
         damaged = bytearray(self._whole[kind])
         for bit in case.get("bits", ()):
             damaged[bit // 8] ^= 1 << bit % 8
-        data, truth = bytes(damaged[: case.get("cut")]), self._truth[kind]
-        # Lines are added to a journal: its beginning is another whole file.
-        torn = kind == "journal" and "cut" in case
-        if torn:
-            truth = self._answer(kind, data[: data.rfind(b"\n") + 1])
-        outcome = expect(ValueError, lambda: self._answer(kind, data), truth)
+        data = bytes(damaged[: case.get("cut")])
+        outcome = expect(ValueError, lambda: self._answer(kind, data), self._truth[kind])
         if kind in STUDIES and outcome == "refused":
             # An unreadable store can be neither merged nor continued.
             expect(StoreError, lambda: merge([path], self._folder / "merged"), "refused")
             expect(StoreError, lambda: _run(STUDIES[kind], path), "refused")
-        if not torn and path.read_bytes() != data:
+        if path.read_bytes() != data:
             raise Finding("the damaged file was changed")
         return Counter({f"{kind} {outcome}": 1})
 
@@ -158,18 +145,18 @@ class Life(RuleBasedStateMachine):
 
     @rule(moment=st.floats(0, 1.1))
     def kill(self, moment: float) -> None:
-        number = self._fork(moment)
-        os.kill(number, signal.SIGKILL)
-        self._wait("kill", number, -signal.SIGKILL)
+        process = self._start(moment)
+        process.kill()
+        self._wait("kill", process, -signal.SIGKILL)
 
     @rule(moment=st.floats(0, 1.1))
     def meet_second_writer(self, moment: float) -> None:
-        if 0 not in [self._wait("second", number) for number in (self._fork(moment), self._fork())]:
+        if 0 not in [self._wait("second", process) for process in (self._start(moment), self._start())]:
             raise Finding("both writers were refused")
 
     @rule(power=st.integers(0, 18))
     def meet_full_disk(self, power: int) -> None:
-        self._wait("full", self._fork(file_size=3 * 2**power))
+        self._wait("full", self._start(file_size=3 * 2**power))
 
     def teardown(self) -> None:
         with limit_time():
@@ -180,26 +167,24 @@ class Life(RuleBasedStateMachine):
             raise Finding(f"files are left behind: {left}")
         shutil.rmtree(self.folder)
 
-    def _fork(self, moment: float = 0.0, file_size: int | None = None) -> int:
-        """Run in a copy of this process, which exits with 0, with 2 for a refusal, with 3 for anything else."""
-        number = os.fork()
-        if number:
-            time.sleep(moment * self.fuzzer.seconds[self.mode])
-            return number
-        code = 3
-        try:
-            if file_size is not None:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
-            code = (
-                0 if expect(StoreError, lambda: self.fuzzer.run_study(self.mode, self.path), None) != "refused" else 2
-            )
-        finally:
-            os._exit(code)
+    def _start(self, moment: float = 0.0, file_size: int = resource.RLIM_INFINITY) -> ForkProcess:
+        """Start a run in a copy of this process, and wait for a part of the seconds that it takes."""
+        process = ForkProcess(target=self._run, args=(file_size,))
+        process.start()
+        time.sleep(moment * self.fuzzer.seconds[self.mode])
+        return process
 
-    def _wait(self, event: str, number: int, *allowed: int) -> int:
+    def _run(self, file_size: int) -> None:
+        """Run and exit with 0, or with 2 for a refusal."""
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
+        if expect(StoreError, lambda: self.fuzzer.run_study(self.mode, self.path), None) == "refused":
+            sys.exit(2)
+
+    def _wait(self, event: str, process: ForkProcess, *allowed: int) -> int:
         """Return the exit code of a copy, or minus its signal."""
-        code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+        process.join()
+        code = process.exitcode
         if code not in (0, 2, *allowed):
             raise Finding(f"{event}: a process ended with {code}")
         self.fuzzer.outcomes[f"{event}: {'stopped' if code else 'finished'}"] += 1

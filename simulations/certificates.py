@@ -317,9 +317,9 @@ def _prepare(study: Study, cell: Cell, delta: float, alpha: float, max_trials: i
     return only, max_trials
 
 
-def _is_weighted(only: Study, delta: float) -> bool:
+def _is_weighted(only: Study, delta: float, rare: float = RARE) -> bool:
     """Tell whether a failure probability is certified with weighted trials."""
-    if delta >= RARE:
+    if delta >= rare:
         return False
     # Studies, figures and reports read certificates and need none of this.
     from simulations._rare_failures import find_obstacle

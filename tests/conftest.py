@@ -10,6 +10,8 @@ import matplotlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+from exml_sim._internal.progress import Line
+
 matplotlib.use("Agg")
 
 
@@ -22,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
             if not module.name.endswith("__main__"):
                 import_module(module.name)
     # What a command writes must not depend on how long a busy machine takes.
-    import_module("exml_sim._internal.progress").LOG_FROM = float("inf")
+    Line.log_from = float("inf")
 
 
 @pytest.fixture

@@ -45,7 +45,8 @@ def test_limit_of_the_own_group_counts(tmp_path, line, folder, limit, used):
 
 
 def test_a_machine_without_such_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory.os, "sysconf", {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}.__getitem__)
+    values = {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}
+    monkeypatch.setattr(memory.os, "sysconf", values.__getitem__)
     assert memory.free_memory(tmp_path) == 70
 
     def fail(name):

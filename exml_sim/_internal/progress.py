@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-#: Seconds of work before the first line in a log, between lines at first, and between lines at most.
-LOG_FROM, LOG_AGAIN, LOG_RARELY = 15.0, 15.0, 600.0
+#: Seconds between lines in a log, at first and at most.
+LOG_AGAIN, LOG_RARELY = 15.0, 600.0
 
 
 class Line:
@@ -29,12 +29,15 @@ class Line:
         Options of tqdm.
     """
 
+    #: Seconds of work before the first line in a log.
+    log_from = 15.0
+
     def __init__(self, wanted: bool = True, stream: TextIO | None = None, **options: Any) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._logs = wanted and not self._stream.isatty()
         hidden = not wanted or self._logs
         self._bar = tqdm(file=self._stream, disable=hidden, **{"bar_format": "{desc}", "leave": False} | options)
-        self._start, self._due = time.monotonic(), LOG_FROM
+        self._start, self._due = time.monotonic(), self.log_from
 
     def show(self, text: str) -> None:
         """Replace the line, or log it if it is due."""

@@ -98,19 +98,24 @@ class Points:
 
 
 def score(
-    points: Points, scoring: Scoring, y: NDArray[np.int64], lines: Iterable[HeldRows], level: int
+    points: Points,
+    scoring: Scoring,
+    y: NDArray[np.int64],
+    lines: Iterable[HeldRows],
+    level: int,
+    matrix_rows: int = MATRIX_ROWS,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Score every line of bought rows, each from the rows that it holds."""
-    certified = [_score_line(points, scoring, y, line, level) for line in lines]
+    """Score every line of bought rows, each from the rows that it holds; up to `matrix_rows` from their matrix."""
+    certified = [_score_line(points, scoring, y, line, level, matrix_rows) for line in lines]
     value, lower, upper = np.array(certified).reshape(-1, 3).T
     return value, lower, upper
 
 
 def _score_line(
-    points: Points, scoring: Scoring, y: NDArray[np.int64], sample: HeldRows, level: int
+    points: Points, scoring: Scoring, y: NDArray[np.int64], sample: HeldRows, level: int, matrix_rows: int
 ) -> tuple[float, float, float]:
     rows = sample.rows
-    if len(rows) > MATRIX_ROWS:
+    if len(rows) > matrix_rows:
         counts = sample.dense(len(y))
         if scoring.levels(points.diagonal) == 1:
             return _affine(points, scoring, y, counts)

@@ -64,6 +64,8 @@ class FeatureArm:
         What the score is.
     kernel, gamma
         As for `exml_sim.kernels.gram`.
+    matrix_rows
+        As for `FeaturePool`.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class FeatureArm:
         scoring: Scoring,
         kernel: Any = "gaussian",
         gamma: Any = "median",
+        matrix_rows: int = points.MATRIX_ROWS,
     ) -> None:
         self._population = population
         self._index = index
@@ -82,7 +85,8 @@ class FeatureArm:
         self._terms = scoring.terms()
         self.resolution = RESOLUTION
         #: Whether there are too many rows to keep a kernel matrix: values are then computed where they are needed.
-        self.large = population.n_rows > points.MATRIX_ROWS
+        self.large = population.n_rows > matrix_rows
+        self._matrix_rows = matrix_rows
 
     @property
     def name(self) -> str:
@@ -134,7 +138,8 @@ class FeatureArm:
 
     def score_held(self, lines: Iterable[HeldRows], level: int) -> Certified:
         """Score rows of a large population with one of the accuracies, line by line."""
-        return points.score(self.points, self._scoring, self._population.y, lines, min(level, self.levels - 1))
+        level = min(level, self.levels - 1)
+        return points.score(self.points, self._scoring, self._population.y, lines, level, self._matrix_rows)
 
 
 class RowPool(Pool):
@@ -243,6 +248,8 @@ class FeaturePool(RowPool):
         Kernel of the augmented rows, see `exml_sim.kernels.gram`.
     rows, replacement, shortfall
         The row options, see `exml_sim.bandit._sampling.RowOptions`.
+    matrix_rows
+        Most rows of which arms keep a kernel matrix.
 
     Examples
     --------
@@ -269,6 +276,7 @@ class FeaturePool(RowPool):
         rows: str = "same",
         replacement: str = "always",
         shortfall: str = "error",
+        matrix_rows: int = points.MATRIX_ROWS,
     ) -> None:
         if not isinstance(population, Population):
             raise ValueError(f"a feature pool needs a Population, got {type(population).__name__}")
@@ -277,7 +285,8 @@ class FeaturePool(RowPool):
         self.population = population
         default = (1.0, 1.0) if penalty is None and score in penalised_scores() else penalty
         self.scoring = Scoring(theta, score, ball, default, loss)
-        arms = [FeatureArm(population, i, self.scoring, kernel, gamma) for i in range(len(population.candidates))]
+        options = self.scoring, kernel, gamma, matrix_rows
+        arms = [FeatureArm(population, i, *options) for i in range(len(population.candidates))]
         super().__init__(arms, population.n_rows, rows=rows, replacement=replacement, shortfall=shortfall)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from simulations.verification._cells import (
     EXCESS,
     PLANS,
     CellEvidence,
+    ClaimPlan,
     Depth,
     list_tested_claims,
     make_cells,
@@ -33,13 +34,13 @@ class Result:
     ----------
     checked : Checked
     evidence : tuple of CellEvidence
-    own : bool
-        Whether the claim is one of the project's paper, for which some trials must refute the printed statement.
+    must_refute : bool
+        Whether the trials are on instances that were built against the printed statement.
     """
 
     checked: Checked
     evidence: tuple[CellEvidence, ...] = ()
-    own: bool = True
+    must_refute: bool = False
 
     @property
     def claim(self) -> Claim:
@@ -57,13 +58,6 @@ class Result:
         if self.must_refute and not refuted:
             problems.append("no trial contradicts the printed statement, which is recorded as wrong on these pools")
         return problems
-
-    @property
-    def must_refute(self) -> bool:
-        """Whether the trials are on instances that were built against the printed statement."""
-        if not self.evidence or not self.own:
-            return False
-        return self.claim.id == COMPARED or any(plan.refutes for plan in PLANS if plan.claim == self.claim.id)
 
     @property
     def decided(self) -> bool:
@@ -128,6 +122,7 @@ def verify(
     notify: Callable[[str], None] = lambda _: None,
     registry: Registry | None = None,
     test: Test | None = None,
+    plans: Sequence[ClaimPlan] = PLANS,
 ) -> Verification:
     """Check and test claims; trials that a run with the same store has finished are not repeated.
 
@@ -145,6 +140,8 @@ def verify(
         Called with a line about the current work.
     registry, test : optional
         The claims of another paper, and how they are tested beyond their checks.
+    plans : sequence of ClaimPlan
+        Trials of the claims of the project's paper.
     """
     own, registry = registry is None, registry or read_own()
     wanted = {registry.get(id).id for id in ids if not own or id != coverage.NAME}
@@ -153,14 +150,18 @@ def verify(
     for number, claim in enumerate(claims, 1):
         notify(f"claim {number} of {len(claims)}: {claim.id}")
         checked = run_checks(claim)
-        evidence = test(claim, seed) if test is not None else collect_evidence(claim.id, depth, context)
-        results.append(Result(checked, tuple(evidence), test is None))
+        if test is not None:
+            results.append(Result(checked, tuple(test(claim, seed))))
+            continue
+        evidence = collect_evidence(claim.id, depth, context, plans)
+        refutes = claim.id == COMPARED or any(plan.refutes for plan in plans if plan.claim == claim.id)
+        results.append(Result(checked, tuple(evidence), refutes and bool(evidence)))
     with_coverage = own and (not ids or coverage.NAME in ids)
     covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
     return Verification(depth, seed, tuple(results), covered, registry)
 
 
-def collect_evidence(claim: str, depth: Depth, context: RunContext) -> list[CellEvidence]:
+def collect_evidence(claim: str, depth: Depth, context: RunContext, plans: Sequence[ClaimPlan]) -> list[CellEvidence]:
     """Run the trials of a claim of the project's paper; none for most claims."""
     if claim not in list_tested_claims():
         return []
@@ -168,5 +169,5 @@ def collect_evidence(claim: str, depth: Depth, context: RunContext) -> list[Cell
         return compare(depth, context)
     if claim in EXCESS:
         return coverage.collect_limits(claim, depth, context)
-    cells = [cell for plan in PLANS if plan.claim == claim for cell in make_cells(plan, depth)]
+    cells = [cell for plan in plans if plan.claim == claim for cell in make_cells(plan, depth)]
     return [*run_claim(cells, depth, context), *judge_near_tight(claim)]

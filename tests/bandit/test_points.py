@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -35,9 +37,13 @@ def population(rows=90):
     return Population(X, y, {name: np.clip(column, -1, 1) for name, column in values.items()})
 
 
-def large(monkeypatch, rows=40):
-    """Let matrices end at some rows, and fail where one of all rows is made."""
-    monkeypatch.setattr(points, "MATRIX_ROWS", rows)
+#: A pool whose matrices end at fewer rows than it has.
+LargePool = partial(FeaturePool, matrix_rows=40)
+
+
+@pytest.fixture
+def without_matrices(monkeypatch):
+    """Fail where a matrix of all rows is made."""
     monkeypatch.setattr(FeatureArm, "gram", property(lambda arm: pytest.fail("a matrix of all rows was made")))
 
 
@@ -51,8 +57,8 @@ def test_the_same_scores_as_from_the_matrix(monkeypatch, kernel, score):
     exact = FeaturePool(population(), **options)
     truth, best, kappa = exact.population_scores, exact.best_arms(), exact.kappa
     trials = exact.explore_many("median_elimination", 60, 20)
-    large(monkeypatch)
-    pool = FeaturePool(population(), **options)
+    monkeypatch.setattr(FeatureArm, "gram", property(lambda arm: pytest.fail("a matrix of all rows was made")))
+    pool = LargePool(population(), **options)
     result = pool.population_scores
     assert pool.best_arms() == best
     assert pool.kappa == pytest.approx(kappa, rel=1e-14)
@@ -73,14 +79,15 @@ def test_norms_in_blocks_are_norms():
         assert rows.squared_norms(weights, size) == pytest.approx(np.diag(weights @ gram @ weights.T), rel=1e-12)
 
 
-def test_a_rank_that_does_not_tell_the_best_arm_is_refused(monkeypatch):
-    """Two landmarks leave bounds wider than the gap: the truth that trials are held against would be a guess."""
-    large(monkeypatch)
-    monkeypatch.setattr("exml_sim.rejection.DEFAULT_RANK", 2)
-    pool = FeaturePool(population(), theta=0.3, gamma=0.01, **SCORES["objective"])
-    with pytest.raises(
-        ValueError, match=r"^the low-rank bounds of 90 rows do not separate the best arm from the others: .*$"
-    ):
+@pytest.mark.usefixtures("without_matrices")
+def test_bounds_that_do_not_tell_the_best_arm_are_refused():
+    """The second candidate is nearly the first: the truth that trials are held against would be a guess."""
+    rng = np.random.default_rng(0)
+    X, values = rng.normal(size=(450, 2)), rng.uniform(-1, 1, 450)
+    pair = {"a": values, "nearly a": np.clip(values + 1e-3 * rng.normal(size=450), -1, 1)}
+    whole = Population(X, np.where(X[:, 0] > 0, 1, -1), pair)
+    pool = LargePool(whole, theta=0.3, gamma=0.01, **SCORES["objective"])
+    with pytest.raises(ValueError, match=r"^the low-rank bounds of 450 rows do not separate the best arm"):
         pool.best_arms()
 
 
@@ -90,18 +97,16 @@ def test_a_rank_that_does_not_tell_the_best_arm_is_refused(monkeypatch):
     ids=["beyond the affine regime", "own kernel"],
 )
 def test_what_needs_the_matrix_says_how_much_memory(monkeypatch, options):
-    monkeypatch.setattr(points, "MATRIX_ROWS", 40)
     with monkeypatch.context() as small:
         small.setattr(points, "free_memory", lambda: 2**17)
         with pytest.raises(ValueError, match=r"needs the kernel matrix of all 90 rows, 253\.1 KiB .* and 128\.0 KiB"):
-            FeaturePool(population(), theta=0.3, **options).best_arms()
-    small_pool = FeaturePool(population(), theta=0.3, **options)
-    assert small_pool.best_arms() == (2,)
+            LargePool(population(), theta=0.3, **options).best_arms()
+    assert LargePool(population(), theta=0.3, **options).best_arms() == (2,)
 
 
 def test_studies(monkeypatch):
     """Counted trials run; tilts and confidences, which need the matrix, are refused in one line."""
-    monkeypatch.setattr(points, "MATRIX_ROWS", 40)
+    monkeypatch.setattr("exml_sim.bandit.rows.FeaturePool", LargePool)
     monkeypatch.setattr(points, "free_memory", lambda: 2**10)
     # Pools that other tests have built have their matrices.
     monkeypatch.setattr(study, "_build_once", study._build_once.__wrapped__)
@@ -109,18 +114,18 @@ def test_studies(monkeypatch):
         assert sum(entry.trials for entry in result.summary()) == 20
     with pytest.raises(ValueError, match=r"needs the kernel matrix of all 60 rows.*nothing was run"):
         run(features(trials=5, mode="importance_sampling"), n_jobs=1, progress=False)
-    pool = FeaturePool(population(), theta=0.3, ball=0.3)
-    with pytest.raises(ValueError, match="and at most 40 rows"):
+    pool = LargePool(population(), theta=0.3, ball=0.3)
+    with pytest.raises(ValueError, match="and at most 6,000 rows"):
         pool.open(pool.explore_many("uniform_allocation", 30, 1).seeds).evidence(*([None] * 5))
 
 
 def test_a_large_pool_keeps_no_counts(monkeypatch):
     """Large arms on rows drawn with replacement choose ranges by themselves, and a trial's counts are the same."""
-    large(monkeypatch)
-    pool = FeaturePool(population(), theta=0.3, **SCORES["ball"])
+    monkeypatch.setattr(FeatureArm, "gram", property(lambda arm: pytest.fail("a matrix of all rows was made")))
+    pool = LargePool(population(), theta=0.3, **SCORES["ball"])
     assert pool.sparse
     assert isinstance(pool.open(Seeds.of(0))._sampler, RangeSampler)
-    assert not FeaturePool(population(), theta=0.3, replacement="never", **SCORES["ball"]).sparse
+    assert not LargePool(population(), theta=0.3, replacement="never", **SCORES["ball"]).sparse
     alone = pool.explore("median_elimination", 60, rng=3)
     monkeypatch.undo()
     exact = FeaturePool(population(), theta=0.3, **SCORES["ball"]).explore("median_elimination", 60, rng=3)

@@ -97,14 +97,8 @@ def one_by_one(scoring, matrix, y, weights):
     if scoring.ball is not None:
         return solve(matrix, y, scoring.theta, weights=weights / total, ball=scoring.ball, tol=1e-10).objective
     mean = scoring.loss == "mean"
-    result = solve(
-        matrix,
-        y,
-        scoring.theta,
-        weights=weights / total if mean else weights,
-        penalty=scoring.penalty,
-        tol=1e-10,
-    )
+    weights = weights / total if mean else weights
+    result = solve(matrix, y, scoring.theta, weights=weights, penalty=scoring.penalty, tol=1e-10)
     if scoring.score == "objective":
         return result.objective if mean else result.objective / total
     return result.risk

@@ -29,8 +29,8 @@ def counted(rows, size=M):
     return np.bincount(np.array(rows, dtype=int), minlength=size)
 
 
-def slow_drawn(seeds, trial, substream, start, stop):
-    return [int(w) * M >> 64 for w in words(seeds, stop, trial=trial, substream=substream)[start:stop]]
+def slow_drawn(seeds, trial, substream, total):
+    return [int(w) * M >> 64 for w in words(seeds, total, trial=trial, substream=substream)]
 
 
 def slow_shuffle(seeds, trial, substream, turn):
@@ -41,29 +41,20 @@ def slow_shuffle(seeds, trial, substream, turn):
     return order
 
 
+def slow_order(seeds, trial, substream, total):
+    return slow_shuffle(seeds, trial, substream, 0)[:total]
+
+
 @pytest.mark.parametrize("rows", ["same", "independent"])
-def test_draws_with_replacement_match_the_slow_path(rows):
-    table = RowSampler(Seeds.of(11, range(6)), 3, M, RowOptions(rows=rows))
+@pytest.mark.parametrize(("replacement", "slow"), [("always", slow_drawn), ("never", slow_order)])
+def test_rows_match_the_slow_path(rows, replacement, slow):
+    table = RowSampler(Seeds.of(11, range(6)), 3, M, RowOptions(rows=rows, replacement=replacement))
     buy(table, [5, 2, 0])
     buy(table, [3, 9, 4])
     for trial in range(6):
         for arm, total in enumerate([8, 11, 4]):
-            substream = 0 if rows == "same" else arm + 1
-            assert (
-                table.counts[trial, arm].tolist()
-                == counted(slow_drawn(table.seeds, trial, substream, 0, total)).tolist()
-            )
-
-
-@pytest.mark.parametrize("rows", ["same", "independent"])
-def test_one_shuffle_per_trial_matches_the_slow_path(rows):
-    table = RowSampler(Seeds.of(4, range(5)), 2, M, RowOptions(rows=rows, replacement="never"))
-    buy(table, [4, 6])
-    buy(table, [3, 0])
-    for trial in range(5):
-        for arm, total in enumerate([7, 6]):
-            order = slow_shuffle(table.seeds, trial, 0 if rows == "same" else arm + 1, 0)
-            assert table.counts[trial, arm].tolist() == counted(order[:total]).tolist()
+            order = slow(table.seeds, trial, 0 if rows == "same" else arm + 1, total)
+            assert table.counts[trial, arm].tolist() == counted(order).tolist()
 
 
 def test_a_shuffle_per_round_matches_the_slow_path():

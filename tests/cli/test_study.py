@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli, study
-from exml_sim.engine import Store, StoreError, StudyResult, run
+from exml_sim.engine import Store, StoreError, Study, StudyResult, run
 from exml_sim.engine.modes import _excess_risk as excess
 from simulations import budget_vs_failure
 from tests.engine.studies import contents, known
@@ -26,11 +27,15 @@ WHOLE = budget_vs_failure.make_study
 FEW_BUDGETS = (24, 256, 2048, 57_344)
 
 
+def make_small(trials: int, *, budgets: Sequence[int] = FEW_BUDGETS, **options) -> Study:
+    """Make the main study with a dozen trials per cell, instead of those of --quick, at four budgets."""
+    assert trials == study.QUICK
+    return WHOLE(12, budgets=budgets, **options)
+
+
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A dozen trials per cell at four budgets of the main study."""
-    monkeypatch.setattr(study, "QUICK", 12)
-    monkeypatch.setattr(budget_vs_failure, "make_study", partial(WHOLE, budgets=FEW_BUDGETS))
+    monkeypatch.setattr(budget_vs_failure, "make_study", make_small)
 
 
 def call(out: Path, *options: str):
@@ -42,8 +47,7 @@ def finished(tmp_path_factory):
     """The folder of a small study that is done, and what the command printed."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study, "QUICK", 12)
-        patch.setattr(budget_vs_failure, "make_study", partial(WHOLE, budgets=FEW_BUDGETS))
+        patch.setattr(budget_vs_failure, "make_study", make_small)
         done = call(folder)
     assert done.exit_code == 0, done.output
     return folder, done.output
@@ -139,7 +143,7 @@ def _stored(path: Path) -> int:
 
 def test_a_study_loads_neither_claims_nor_evidence(tmp_path):
     program = (
-        "import sys; from exml_sim.cli import cli, study; study.QUICK = 2\n"
+        "import sys; from exml_sim.cli import cli\n"
         "cli.main(sys.argv[1:], standalone_mode=False)\n"
         "parts = ('theory.claims', 'theory.evidence')\n"
         "print([name for name in sys.modules if name.startswith(parts)], file=sys.stderr)"
@@ -154,11 +158,12 @@ def test_a_study_loads_neither_claims_nor_evidence(tmp_path):
 @pytest.mark.usefixtures("unseen_pictures")
 def test_json_has_the_cells(tmp_path, monkeypatch):
     """Here with every budget of the main study."""
-    monkeypatch.setattr(budget_vs_failure, "make_study", WHOLE)
+    budgets = budget_vs_failure.BUDGETS + budget_vs_failure.LARGE_BUDGETS
+    monkeypatch.setattr(budget_vs_failure, "make_study", partial(make_small, budgets=budgets))
     done = call(tmp_path, "--json")
     assert done.exit_code == 0, done.output
     data = json.loads(done.output)
-    assert len(data["cells"]) == 2 * len(budget_vs_failure.BUDGETS + budget_vs_failure.LARGE_BUDGETS)
+    assert len(data["cells"]) == 2 * len(budgets)
     assert {cell["trials"] for cell in data["cells"]} == {12}
     assert data["findings"]
 
@@ -166,14 +171,14 @@ def test_json_has_the_cells(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("unseen_pictures")
 def test_any_study_from_a_file(tmp_path):
     file = tmp_path / "mine.toml"
-    file.write_text(known(trials=50).to_toml(), encoding="utf-8")
+    file.write_text(known(trials=2000).to_toml(), encoding="utf-8")
     done = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     assert done.output.count("uniform allocation") >= 2
     assert "Failure rate with its 99% interval:" in done.output
     assert (tmp_path / "out" / "summary.csv").read_text(encoding="utf-8").count("\n") == 5
     with StudyResult.open(tmp_path / "out" / "study.sqlite") as result:
-        assert result.study.hash == known(trials=50).hash
+        assert result.study.hash == known(trials=2000).hash
     out, store = tmp_path / "other", tmp_path / "kept.sqlite"
     options = ["--quick", "--seed", "4", "--strategy", "ocba", "--out", str(out), "--store", str(store)]
     other = CliRunner().invoke(cli, ["study", str(file), *options])
@@ -181,7 +186,7 @@ def test_any_study_from_a_file(tmp_path):
     assert not (out / "study.sqlite").exists()
     assert "no bound covers" in (out / "report.html").read_text(encoding="utf-8")
     with StudyResult.open(store) as result:
-        assert (result.study.trials, result.study.seed) == (12, 4)
+        assert (result.study.trials, result.study.seed) == (study.QUICK, 4)
 
 
 def test_replay_prints_the_ledger(tmp_path):
@@ -195,8 +200,7 @@ def test_replay_prints_the_ledger(tmp_path):
 
 @pytest.mark.usefixtures("unseen_pictures")
 def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
-    monkeypatch.setattr(excess, "FRESH", 500)
-    monkeypatch.setattr(excess, "REFERENCE", 40)
+    monkeypatch.setattr(excess, "truth", partial(excess.truth, points=500, rows=40))
     toml = """
         mode = "excess_risk"
         trials = 4

@@ -76,14 +76,14 @@ def test_command_lines_and_a_raw_exception(monkeypatch) -> None:
         lines.try_case(["bound", "--K=8"])
 
 
-def test_odd_arguments_are_refused_in_our_words(monkeypatch) -> None:
+def test_odd_arguments_are_refused_in_our_words() -> None:
     """Planted: a function that passes its argument on unchecked."""
     called = calls.Calls()
     assert fuzz(called, 30)
     assert min(called.outcomes[outcome] for outcome in ("refused", "answered")) > 5, called.outcomes
     # Fixed: a message of 100,000 characters.
     assert called.try_case([("theory.paper uniform", {"B": "n" * 100_000})])["refused"] == 1
-    monkeypatch.setattr(calls, "CALLS", {"planted": (lambda size: np.zeros(3) + np.zeros(size), {"size": 3})})
+    called = calls.Calls({"planted": (lambda size: np.zeros(3) + np.zeros(size), {"size": 3})})
     assert called.try_case([("planted", {})])["answered"] == 1
     with pytest.raises(Finding, match="raw ValueError: operands could not be broadcast"):
         called.try_case([("planted", {"size": (1, 2)})])
@@ -122,16 +122,16 @@ def test_findings_are_shrunk_and_printed_with_their_seed(monkeypatch, capsys) ->
                 raise ValueError("three")
             return Counter(fine=1)
 
-    monkeypatch.setattr(command, "FUZZERS", {"wrong": Wrong})
-    assert command.main(["--cases", "1000", "--seed", "1"]) == 1
+    wrong = {"wrong": Wrong}
+    assert command.main(["--cases", "1000", "--seed", "1"], wrong) == 1
     out = capsys.readouterr().out
     assert out.startswith("seed 1\nwrong: ")
     assert "raw ValueError: three" in out
     assert "case={'number': 3}" in out
     again = out.partition("FINDING with --seed ")[2].partition("\n")[0]
-    assert command.main(["--cases", "10", "--seed", again]) == 1
+    assert command.main(["--cases", "10", "--seed", again], wrong) == 1
     monkeypatch.setattr(Wrong, "judge", lambda self, case: Counter(fine=1))
-    assert command.main(["--cases", "10", "--seed", again]) == 0
+    assert command.main(["--cases", "10", "--seed", again], wrong) == 0
 
 
 def test_a_hang_and_a_long_message_are_findings() -> None:

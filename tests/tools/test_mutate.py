@@ -141,7 +141,8 @@ def test_planted_errors_are_caught_in_a_process_of_their_own(tmp_path: Path, mon
     assert done.returncode == 0, done.stderr
     harmless, wrong, endless, broken, never, is_unchanged = done.stdout.splitlines()[-6:]
     assert harmless.startswith("0 3 ")
-    assert wrong.startswith("1 3 test_price")
+    # Either test notices it; the one that was faster when it was recorded runs first.
+    assert wrong.startswith("1 3 test_")
     assert endless.startswith("-27 3 ")
     assert broken.startswith("1 4 ")
     assert never.startswith("2 0 ")

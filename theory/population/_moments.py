@@ -17,7 +17,7 @@ factorials of the multiplicities and by the number of automorphisms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -229,12 +229,14 @@ def moment_polynomials(polynomials: Polynomials, n: int, order: int) -> list[dic
     return [{v: falling(n, v) * poly for v, poly in by_size.items() if v <= n} for by_size in sums]
 
 
-def graph_sums(polynomials: Polynomials, order: int) -> list[dict[int, Floats]]:
+def graph_sums(
+    polynomials: Polynomials, order: int, graphs: Mapping[int, Mapping[tuple[str, ...], int]] = GRAPHS
+) -> list[dict[int, Floats]]:
     """Return for r = 1, ..., order: number of vertices v -> sum over graphs of count * t(z)."""
     out = []
     for r in range(1, order + 1):
         by_size: dict[int, Floats] = {}
-        for parts, count in GRAPHS[r].items():
+        for parts, count in graphs[r].items():
             v = sum(VERTICES[name] for name in parts)
             poly = np.array([float(count)])
             for name in parts:

@@ -170,11 +170,11 @@ def check(study: Study, cell: Cell) -> tuple[SyntheticPool, Score]:
 _LOCK = threading.Lock()
 
 
-def truth(spec: SyntheticPool, score: Score, seed: int) -> Truth:
+def truth(spec: SyntheticPool, score: Score, seed: int, points: int = FRESH, rows: int = REFERENCE) -> Truth:
     """Find arm 1, f_1* and the risks that do not depend on a trial; once for a pool, a score and a root seed."""
     # Threads that ask at the same time wait for the first one.
     with _LOCK:
-        return _find_truth(spec, score, seed, FRESH, REFERENCE)
+        return _find_truth(spec, score, seed, points, rows)
 
 
 @lru_cache(maxsize=64)

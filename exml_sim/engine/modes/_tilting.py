@@ -180,7 +180,15 @@ def _list_likely_paths(
     return list(kept.items()), total
 
 
-def find_tilt(pool: FeaturePool, schedule: Schedule, path: Path) -> Tilt:
+def find_tilt(
+    pool: FeaturePool,
+    schedule: Schedule,
+    path: Path,
+    *,
+    iterations: int = ITERATIONS,
+    settled: float = SETTLED,
+    tol: float = TOL,
+) -> Tilt:
     """Find the tilt of a path: alternate losses under the tilt and multipliers for these losses until they agree."""
     same = pool.options.rows == "same"
     segments, rows = len(schedule.bounds) - 1, pool.n_rows
@@ -188,10 +196,10 @@ def find_tilt(pool: FeaturePool, schedule: Schedule, path: Path) -> Tilt:
     multipliers = np.zeros(len(path))
     pairs = sorted({(s.round, s.rival) for s in path} | {(s.round, s.best) for s in path})
     value, losses = 0.0, dict[tuple[int, int], FloatArray]()
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         for turn, arm in pairs:
             probabilities = _mix_segments(schedule, turn, log_ratio[:, 0 if same else arm])
-            loss = _losses(pool, arm, probabilities, schedule.rows(turn))
+            loss = _losses(pool, arm, probabilities, schedule.rows(turn), tol)
             losses[turn, arm] = (losses.get((turn, arm), loss) + loss) / 2.0
         slopes = _slopes(schedule, path, losses, log_ratio.shape, same)
         multipliers, value = _multipliers(schedule, slopes, multipliers)
@@ -200,7 +208,7 @@ def find_tilt(pool: FeaturePool, schedule: Schedule, path: Path) -> Tilt:
         following[np.ptp(following, axis=2) == 0.0] = 0.0
         change = float(np.abs(following - log_ratio).max())
         log_ratio = following
-        if change < SETTLED:
+        if change < settled:
             break
     reach = sum(weight * schedule.rows(step.round) for weight, step in zip(multipliers, path, strict=True))
     return Tilt(log_ratio, max(-value, 0.0), float(reach))
@@ -269,7 +277,7 @@ def is_linear(pool: FeaturePool, arm: int) -> bool:
     return bool(gram.min() >= 0.0 and apart <= 1e-12 * max(float(diagonal.max()) ** 2, 1e-300))
 
 
-def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> FloatArray:
+def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int, tol: float = TOL) -> FloatArray:
     """Return the loss at every row of the minimiser for weighted rows."""
     scoring, y, gram = pool.scoring, pool.population.y, pool.feature_arms[arm].gram
     if is_linear(pool, arm):
@@ -278,11 +286,11 @@ def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> Floa
     if scoring.ball is not None and pool.feature_arms[arm].levels == 1:
         return _affine_losses(gram, y, weights, scoring.ball)
     if scoring.ball is not None:
-        solution = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=TOL)
+        solution = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=tol)
     else:
         # The sum of `rows` losses, or their mean.
         scaled = weights * (rows if scoring.loss == "sum" else 1)
-        solution = solve(gram, y, scoring.theta, weights=scaled, penalty=scoring.penalty, tol=TOL)
+        solution = solve(gram, y, scoring.theta, weights=scaled, penalty=scoring.penalty, tol=tol)
     return np.asarray(surrogate_loss(solution.h, solution.g, y, scoring.theta), dtype=np.float64)
 
 

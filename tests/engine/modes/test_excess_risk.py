@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from exml_sim.engine import Score, Study, SyntheticPool, merge, run
 from exml_sim.engine._fields import to_plain
 from exml_sim.engine._statistics import mean_interval
 from exml_sim.engine.modes import _excess_risk as module
-from exml_sim.engine.modes._excess_risk import TERMS, draw, expected, features, fitted, label_probability, truth
+from exml_sim.engine.modes._excess_risk import TERMS, draw, expected, features, fitted, label_probability
 from exml_sim.engine.result import excess_lines
 from exml_sim.losses import rejection_loss, surrogate_loss
 
@@ -24,8 +25,7 @@ SPEC = SyntheticPool(per_class=15, angles=(10, 50, 90), gamma=20.0)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Smaller samples than the real ones."""
-    monkeypatch.setattr(module, "FRESH", 1500)
-    monkeypatch.setattr(module, "REFERENCE", 120)
+    monkeypatch.setattr(module, "truth", partial(module.truth, points=1500, rows=120))
 
 
 def study(trials: int = 8, pool: dict | None = None, **options) -> Study:
@@ -97,7 +97,7 @@ def test_the_returned_model_is_the_minimiser_on_the_bought_rows():
 
 
 def test_the_best_arm_is_the_upright_one():
-    assert truth(SPEC, Score(ball=4.0, theta=0.3), 0).best == 2
+    assert module.truth(SPEC, Score(ball=4.0, theta=0.3), 0).best == 2
 
 
 def test_blocks_workers_resume_and_shards_change_nothing(tmp_path):
@@ -136,7 +136,7 @@ def test_intervals_know_the_error_of_the_shared_sample():
     """
     result = run(study(trials=6, strategies=["uniform_allocation"]), n_jobs=1)
     (line,) = result.excess(1 - 1e-6)
-    known = truth(SPEC, Score(ball=4.0, theta=0.3), 0)
+    known = module.truth(SPEC, Score(ball=4.0, theta=0.3), 0)
     large = draw(SPEC, 60_000, np.random.default_rng(9))
     values = known.model.at(SPEC, features(SPEC, known.best, large.points))
     surrogate = expected(surrogate_loss, values, large.eta, 0.3)
@@ -156,7 +156,7 @@ def test_intervals_know_the_error_of_the_shared_sample():
 def test_the_noise_is_the_variance_of_the_shared_mean():
     """40 fresh samples: their spread of term (e) agrees with the noise of one (a chi-square at 1e-6 in all)."""
     score = Score(ball=4.0, theta=0.3)
-    known = truth(SPEC, score, 0)
+    known = module.truth(SPEC, score, 0)
     rng, result = np.random.default_rng(11), []
     for _ in range(40):
         fresh = draw(SPEC, 1500, rng)

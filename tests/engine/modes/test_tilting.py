@@ -56,14 +56,11 @@ def test_log_means():
 
 
 @pytest.mark.parametrize("score", [BALL, PENALISED])
-def test_half_steps_end_near_a_fixed_point(score, monkeypatch):
+def test_half_steps_end_near_a_fixed_point(score):
     """What the quick iteration finds is nearly what many more turns find; full steps may never settle."""
     known, path = pool(score), (Passing(0, 0, 2),)
     quick = tilting.find_tilt(known, ONE_ROUND, path)
-    monkeypatch.setattr(tilting, "ITERATIONS", 100)
-    monkeypatch.setattr(tilting, "SETTLED", 1e-6)
-    monkeypatch.setattr(tilting, "TOL", 1e-9)
-    slow = tilting.find_tilt(known, ONE_ROUND, path)
+    slow = tilting.find_tilt(known, ONE_ROUND, path, iterations=100, settled=1e-6, tol=1e-9)
     assert quick.cost == pytest.approx(slow.cost, rel=0.1)
     assert np.abs(quick.log_ratio - slow.log_ratio).max() < 0.3
     assert np.abs(slow.log_ratio).max() > 0.3

@@ -1,4 +1,4 @@
-"""Near-tight instances: right bounds pass, and bounds that are moderately wrong make `exml verify` exit with 1."""
+"""Near-tight instances: right bounds pass, and moderately wrong bounds are a problem of a verification."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from click.testing import CliRunner
 
-from exml_sim.cli import cli
-from simulations.verification import _cells as cells
 from simulations.verification import run
 from simulations.verification._claim_trials import judge_between, judge_near_tight
 from tests.simulations.verification.test_run import SMALL, recorded
@@ -90,18 +87,14 @@ def test_a_moderate_error_is_refuted(monkeypatch, plant, claim, reading):
 
 
 @pytest.mark.parametrize("plant", [None, halved_optimism, arms_dropped, doubled_exponent])
-def test_the_command_exits_with_1(tmp_path, monkeypatch, plant):
-    """Counted cells are thinned out here: they are not what catches these errors."""
-    monkeypatch.setitem(cells.DEPTHS, "quick", dataclasses.replace(SMALL, targets=()))
-    # Without counted cells nothing refutes the printed lemmas, which is not the question here.
-    monkeypatch.setattr(run, "PLANS", tuple(dataclasses.replace(plan, refutes=False) for plan in run.PLANS))
-
+def test_a_verification_has_a_problem(monkeypatch, plant):
+    """Without counted cells, which are not what catches these errors."""
     monkeypatch.setattr(run, "run_checks", recorded)
     if plant is not None:
         plant(monkeypatch)
-    done = CliRunner().invoke(cli, ["verify", *CLAIMS, "--out", str(tmp_path), "--n-jobs", "1"])
-    assert done.exit_code == (0 if plant is None else 1), done.output
-    assert ("statement is refuted on" in done.output) == (plant is not None)
+    problems = run.verify(CLAIMS, dataclasses.replace(SMALL, targets=()), n_jobs=1, plans=()).problems
+    assert bool(problems) == (plant is not None)
+    assert all("statement is refuted on" in text for _, text in problems)
 
 
 def test_the_walk_against_whole_numbers():

@@ -11,7 +11,7 @@ import pytest
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _report as report
 from simulations.verification import run
-from simulations.verification._cells import COMPARED, DEPTHS, EXCESS, list_tested_claims
+from simulations.verification._cells import COMPARED, DEPTHS, EXCESS, PLANS, list_tested_claims
 from simulations.verification._claim_trials import make_context
 from simulations.verification._guarantees import Guarantee
 from simulations.verification.run import (
@@ -74,23 +74,21 @@ def test_every_kind_of_wrong_check_is_a_problem():
     assert "corrected statement says refuted" in problems(wrong, repaired=wrong.reading)[0]
 
 
-def test_trials_that_refute_what_must_hold_are_a_problem(monkeypatch):
-    plan = next(p for p in run.PLANS if p.claim == "a4-term-c")
+def test_trials_that_refute_what_must_hold_are_a_problem():
+    plan = next(p for p in PLANS if p.claim == "a4-term-c")
 
     def too_small(case):
         right = plan.guarantee(case)
         return None if right is None else Guarantee(right.probability, right.limit / 50)
 
-    monkeypatch.setattr(run, "PLANS", (dataclasses.replace(plan, guarantee=too_small, pools=("opposed",)),))
-    verified = results(("a4-term-c",))
+    verified = results(("a4-term-c",), plans=[dataclasses.replace(plan, guarantee=too_small, pools=("opposed",))])
     assert any("the corrected statement is refuted on opposed" in text for _, text in verified.problems)
     assert report.summarise_verdict(verified.results[0]) == "PROBLEM"
 
 
-def test_instances_that_do_not_refute_are_a_problem(monkeypatch):
-    plan = dataclasses.replace(next(p for p in run.PLANS if p.claim == "remark-5-launch-budget"), budgets=(4,))
-    monkeypatch.setattr(run, "PLANS", (plan,))
-    assert "no trial contradicts" in results(("remark-5-launch-budget",)).problems[0][1]
+def test_instances_that_do_not_refute_are_a_problem():
+    plan = dataclasses.replace(next(p for p in PLANS if p.claim == "remark-5-launch-budget"), budgets=(4,))
+    assert "no trial contradicts" in results(("remark-5-launch-budget",), plans=[plan]).problems[0][1]
 
 
 def document(verified):
