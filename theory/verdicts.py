@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -267,11 +268,8 @@ def critical_count(trials: int, bound: float, alpha: float) -> int:
 
     ``trials + 1`` means that no outcome refutes.
     """
-    low, high = 0, whole("trials", trials) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if tail(middle, trials, bound) <= alpha else (middle, high)
-    return high
+    counts = range(1, whole("trials", trials) + 1)
+    return counts.start + bisect_left(counts, True, key=lambda count: tail(count, trials, bound) <= alpha)
 
 
 def detectable_rate(critical: int, trials: int, power: float = POWER) -> float:
