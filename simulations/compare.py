@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "plot"]
 
 
 class Comparison:
@@ -271,3 +271,19 @@ def _format_rate(cell: CellSummary) -> str:
     if cell.interval == "exact":
         return f"{100 * cell.failure_rate:.4g}"
     return f"{100 * cell.failure_rate:.3g} [{100 * cell.lower:.2g}, {100 * cell.upper:.2g}]"
+
+
+def plot(result: StudyResult | Comparison, ax: Axes | None = None, **options: Any) -> Axes:
+    """Draw the strategies of a study or a comparison on one axes, with intervals and bounds.
+
+    Parameters
+    ----------
+    result : StudyResult or Comparison
+        What was run.
+    ax : Axes, optional
+        Where to draw; a new figure without it.
+    **options
+        Those of `Comparison.plot`.
+    """
+    comparison = result if isinstance(result, Comparison) else Comparison.from_study(result)
+    return comparison.plot(ax, **options)

@@ -18,7 +18,7 @@ from exml_sim.cli import cli
 from exml_sim.engine import run
 from exml_sim.engine.bound_context import search_budget
 from exml_sim.strategies import MedianElimination
-from simulations.compare import Comparison, compare
+from simulations.compare import Comparison, compare, plot
 from simulations.figures import facets, failure_rate, style
 from tests.engine.studies import known
 from theory import BoundProblem
@@ -101,11 +101,10 @@ def test_labels_order_colours_and_bounds_are_the_users(comparison: Comparison) -
         comparison.plot(ax, quantity="speed")
 
 
-def test_a_study_is_drawn_as_a_comparison() -> None:
+def test_a_study_is_drawn_by_the_same_function() -> None:
     with run(known(trials=30), n_jobs=1, progress=False) as result:
-        comparison = Comparison.from_study(result)
-        ax = comparison.plot(style.blank().subplots(), bounds=["hoeffding"])
-        frame = comparison.to_frame()
+        ax = plot(result, style.blank().subplots(), bounds=["hoeffding"])
+        frame = Comparison.from_study(result).to_frame()
     texts = ax.get_legend_handles_labels()[1]
     assert [text for text in texts if "bound" in text] == ["Hoeffding and union bound (vacuous here)"]
     assert {"bound_hoeffding", "bound_accumulated_sum"} < set(frame)
