@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -441,11 +442,8 @@ def _first_guess(only: Study, unit: Fraction, delta: float, max_trials: int, n_j
         high *= 2
         if high > MAX_PULLS_PER_ARM:
             raise ValueError(f"no budget up to {show(high * unit)} has a failure rate of at most {delta:g}")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
-    return high
+    between = range(high // 2 + 1, high)
+    return between.start + bisect_left(between, True, key=lambda pulls: not fails(pulls))
 
 
 def _is_affordable(only: Study, budget: Fraction) -> bool:

@@ -1,25 +1,15 @@
 """Tests of bounds against evidence, with both error rates stated.
 
-A bound on a failure probability is tested against ``failures`` out of ``trials``:
-
-* `judge` for a fixed number of trials: the exact one-sided binomial test of "the true rate is at most the
-  bound".  It raises a false alarm with probability at most ``alpha`` whatever the truth under the bound is,
-  and it reports how large a violation it would have detected with 95 % probability.  A test without power
-  is called undecided, not a success.
-* `judge_family` for many cells at once: ``alpha`` holds for the whole family.
-* `log_evidence_below` for any number of trials: evidence that the rate is below a bound, valid at every stop.
-
-Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
-`consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
-
-The evidence of `log_evidence_below` is a bet that a probability is below a bound: a nonnegative supermartingale that
-starts at 1 if it is not (Theorem C6 of docs/theorems.md).
+`judge` tests a bound on a failure probability by a count, `judge_family` many bounds at once, and `judge_exact` by an
+exact probability. `log_evidence_below` is valid at every stop. Deterministic checks use the same `Verdict` and have no
+false-alarm rate.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -100,17 +90,7 @@ consistent, refuted, vacuous, undecided = (partial(_decide_exactly, outcome) for
 
 
 def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdict:
-    """Test a bound against an exactly known probability.
-
-    Parameters
-    ----------
-    probability : int, float or Fraction
-        The exact probability of failure, in [0, 1].
-    bound : int, float or Fraction
-        The claimed upper bound; ``nan`` means that its assumptions are unmet.
-    where : str
-        Words that name the instance, for the sentence.
-    """
+    """Test a bound against an exact probability; ``where`` names the instance in the sentence."""
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1]; got {probability}.")
     place = f" {where}" if where else ""
@@ -181,29 +161,21 @@ POWER = 0.95
 
 
 def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, factor: float = 2.0) -> Verdict:
-    """Test a bound on the failure probability against an observed count.
+    """Test a bound on the failure probability against an observed count, by the exact one-sided binomial test.
 
-    The bound is refuted when a true rate equal to the bound would produce at least ``failures``
-    failures with probability at most ``alpha``; by monotonicity the same holds for every smaller rate.
+    The bound is refuted when a true rate equal to the bound would produce at least ``failures`` failures with
+    probability at most ``alpha``; by monotonicity the same holds for every smaller rate.
 
     Parameters
     ----------
     failures, trials : int
         Independent trials and how many of them failed.
     bound : float
-        Claimed upper bound of the failure probability.  At least 1, or ``nan`` (assumptions unmet),
-        is vacuous.
+        Claimed upper bound; vacuous if it is at least 1, or ``nan`` because its assumptions are unmet.
     alpha : float
-        False-alarm rate: the largest allowed probability of a false refutation.
+        Largest allowed probability of a false refutation.
     factor : float
-        The violation factor that the test must detect (power 95 %) to be called consistent; a test
-        that could not have detected it is undecided.
-
-    Returns
-    -------
-    Verdict
-        With exact Clopper-Pearson limits, the attained false-alarm rate and the smallest detectable
-        violation factor.  Zero failures are reported as an upper limit, never as a rate of zero.
+        The violation factor that a consistent test detects with probability 95 %; a weaker test is undecided.
 
     Examples
     --------
@@ -243,30 +215,12 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
 def judge_family(cells: Iterable[tuple[int, int, float]], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
     """Judge (failures, trials, bound) of every cell, so that ``alpha`` holds for all of them together.
 
-    This is Holm's step-down test.  Let m be the number of cells whose bound is not vacuous, and
-    p_i = P(Bin(trials_i, bound_i) >= failures_i).  The cell with the smallest p is refuted if p <= alpha / m,
-    the next one if p <= alpha / (m - 1), and so on until one is not.
+    This is Holm's step-down test (Scandinavian Journal of Statistics, 1979) over the m cells whose bound is not
+    vacuous, which does not depend on the counts. The cells may depend on each other in any way, as strategies do that
+    share random numbers.
 
-    The cells may depend on each other in any way, as strategies do that share random numbers. If h bounds hold, the
-    first of them that is refuted has p <= alpha / h, because at most m - h cells were refuted before it. By the union
-    bound this happens with probability at most alpha.
-
-    A vacuous bound is left out of m; which bounds are vacuous does not depend on the counts.
-
-    Parameters
-    ----------
-    cells : iterable of (failures, trials, bound)
-    alpha : float
-        Largest allowed probability that any bound that holds is refuted.
-    factor : float
-        See `judge`.
-
-    Returns
-    -------
-    list of Verdict
-        In the order of the cells.  ``Verdict.alpha`` is the level at which the cell was judged: alpha / m, or
-        Holm's level where only that refuted the cell.  Limits and the detectable factor belong to that level; the
-        power at alpha / m does not depend on the other cells.
+    ``Verdict.alpha`` is the level at which a cell was judged: alpha / m, or Holm's level where only that refuted it.
+    Limits and the detectable factor belong to that level.
 
     Examples
     --------
@@ -314,11 +268,8 @@ def critical_count(trials: int, bound: float, alpha: float) -> int:
 
     ``trials + 1`` means that no outcome refutes.
     """
-    low, high = 0, whole("trials", trials) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if tail(middle, trials, bound) <= alpha else (middle, high)
-    return high
+    counts = range(1, whole("trials", trials) + 1)
+    return counts.start + bisect_left(counts, True, key=lambda count: tail(count, trials, bound) <= alpha)
 
 
 def detectable_rate(critical: int, trials: int, power: float = POWER) -> float:
@@ -365,16 +316,10 @@ ROUNDING = 1e-6
 
 
 def log_evidence_below(failures: int, trials: int, bound: float) -> float:
-    """Return the log of the evidence that the failure probability is below a bound.
+    """Return the log of the evidence that the failure probability is below a bound in (0, 1), valid at every stop.
 
-    The mixture over q is Jeffreys' distribution Beta(1/2, 1/2), restricted to q < bound.
-
-    Parameters
-    ----------
-    failures, trials : int
-        Trials so far, and how many of them failed.
-    bound : float
-        The bound, in (0, 1).
+    It is a nonnegative supermartingale that starts at 1 if the probability is not below the bound (Theorem C6 of
+    docs/theorems.md). The mixture over q is Jeffreys' distribution Beta(1/2, 1/2), restricted to q < bound.
     """
     failures, trials = _check_counts(failures, trials)
     bound = real("bound", bound)

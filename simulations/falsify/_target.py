@@ -463,8 +463,6 @@ class Target:
         random numbers.
     holds
         What the registry or a proof says about the claim over this space; None where nothing is proved.
-    sampled
-        Whether `measure` is a Monte Carlo estimate.
     probability
         Whether the bound is one on a probability, so that tightness is reported at informative bounds only.
     """
@@ -475,7 +473,6 @@ class Target:
     measure: Callable[[Any, int], Measured]
     confirm: Callable[[Any, int], Verdict]
     holds: bool | None
-    sampled: bool = False
     probability: bool = True
 
 

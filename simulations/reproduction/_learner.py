@@ -92,9 +92,9 @@ class Explored:
     def record(self, initial: Predicted, task: Task) -> dict[str, Any]:
         """Count what an exploration did for the testing rows.
 
-        `rescued`, `confused` and `lost` are testing rows that the initial layer rejects and the augmented one accepts:
-        known ones with the right class, known ones with the wrong class, hidden ones. The accuracy of the cascade less
-        that of the initial layer is (rescued - lost) / testing rows.
+        `rescued` and `lost` are testing rows that the initial layer rejects and the augmented one accepts: known ones
+        with the right class, and hidden ones. The accuracy of the cascade less that of the initial layer is
+        (rescued - lost) / testing rows.
         """
         passed = ~initial.accepted & self.behind.accepted
         is_hidden, is_right = task.truth == HIDDEN, self.behind.winner == task.truth
@@ -107,7 +107,6 @@ class Explored:
             "augmented": self.predicted.accuracy(task),
             "cascaded": initial.then(self.behind).accuracy(task),
             "rescued": int((passed & is_right).sum()),
-            "confused": int((passed & ~is_hidden & ~is_right).sum()),
             "lost": int((passed & is_hidden).sum()),
         }
 

@@ -123,14 +123,14 @@ def near_tight_instances(about: Assumes) -> Iterator[BoundInstance]:
     for near, kappa in _places(_kind(about)):
         context = BoundContext(
             about.strategy,
-            near.K,
-            (0.0, *near.gaps),
+            near.problem.K,
+            (0.0, *(near.problem.gaps or ())),
             about.options,
-            costs=(1.0,) * near.K,
-            pairing=near.pairing,
+            costs=(1.0,) * near.problem.K,
+            pairing=near.problem.pairing,
             distribution="features",
-            theta=near.theta,
-            kappa_lambda=near.r,
+            theta=near.problem.theta,
+            kappa_lambda=near.problem.kappa_lambda,
             kappa=kappa,
         )
         yield BoundInstance(near.name, context, near.budget, near.least, near.most, "by a closed form")

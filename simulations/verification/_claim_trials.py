@@ -267,17 +267,18 @@ def list_near_tight(claim: str) -> tuple[NearTight, ...]:
 
 def list_guarantees(claim: str, instance: NearTight) -> Iterator[tuple[Reading, str, float]]:
     """Yield (version, gaps of the bound, guaranteed probability) of the statements that must hold."""
+    problem = instance.problem
     if claim == "lemma-4":
-        n = instance.budget // instance.K
-        yield "corrected", ONE_GAP, float(corrected.lemma_4(n, instance.gap, instance.theta, instance.r, strict=False))
-        yield "tighter", ONE_GAP, float(tighter.lemma_4(n, instance.gap, instance.theta, instance.r, strict=False))
+        at = instance.budget // problem.K, problem.gap, problem.theta, problem.kappa_lambda
+        yield "corrected", ONE_GAP, float(corrected.lemma_4(*at, strict=False))
+        yield "tighter", ONE_GAP, float(tighter.lemma_4(*at, strict=False))
         return
     kind: Strategy = "uniform" if instance.strategy == "uniform" else "median"
     # The repaired proof bounds every arm's deviation by itself, so it does not matter whether arms share their rows.
-    yield "corrected", ONE_GAP, float(instance.point.bound("corrected", kind, instance.budget))
-    yield "tighter", ONE_GAP, float(instance.point.one_gap.bound("tighter", kind, instance.budget))
-    if instance.K > 2:
-        yield "tighter", ALL_GAPS, float(instance.point.bound("tighter", kind, instance.budget))
+    yield "corrected", ONE_GAP, float(problem.bound("corrected", kind, instance.budget))
+    yield "tighter", ONE_GAP, float(problem.one_gap.bound("tighter", kind, instance.budget))
+    if problem.K > 2:
+        yield "tighter", ALL_GAPS, float(problem.bound("tighter", kind, instance.budget))
 
 
 def judge_near_tight(claim: str) -> list[CellEvidence]:
@@ -287,7 +288,7 @@ def judge_near_tight(claim: str) -> list[CellEvidence]:
         for reading, gaps, bound in list_guarantees(claim, near):
             where = (claim, reading, near.name, near.strategy, near.budget, "missed", bound)
             cell = ClaimCell(*where, method="exact", must_hold=must_hold(get(claim), reading))
-            extra = {"bound_from": gaps, "pairing": near.pairing, "least": near.least, "most": near.most}
+            extra = {"bound_from": gaps, "pairing": near.problem.pairing, "least": near.least, "most": near.most}
             evidence.append(CellEvidence.of(cell, judge_between(near.least, near.most, bound), **extra))
     return evidence
 

@@ -50,7 +50,7 @@ _NAMES: dict[str, near_tight.Strategy] = {
 
 def _instance(one: NearTight, strategy: str = "uniform", scale: float = 1.0) -> Instance:
     """kappa = scale; kappa Lambda does not change."""
-    return Instance(one.name, one.point, strategy, one.budget, one.least, one.most, scale)
+    return Instance(one.name, one.problem, strategy, one.budget, one.least, one.most, scale)
 
 
 def opposed(n: int, tilt: float) -> Instance:

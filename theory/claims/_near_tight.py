@@ -24,9 +24,9 @@ from typing import Literal
 
 import numpy as np
 
+from theory._bound import Pairing, Rows
 from theory.bound_problem import BoundProblem
 from theory.claims._instances import pulls
-from theory.corrected import Rows
 
 THETA = 0.01
 #: kappa Lambda, at the edge of the affine regime 1 - 2 theta.
@@ -39,44 +39,30 @@ Strategy = Literal["uniform", "median-fresh", "median-accumulated"]
 
 @dataclass(frozen=True, slots=True)
 class NearTight:
-    """The numbers that bounds ask for, and what is known of the failure probability.
+    """What bounds may use of an instance, and its failure probability.
 
     Attributes
     ----------
     name : str
-    K : int
-    gaps : tuple of float
-        Of the K - 1 other arms, smallest first.
+    problem : BoundProblem
+        Its gaps are those of the K - 1 other arms, the smallest first.
     strategy : Strategy
     budget : int
     least, most : float
         The failure probability lies between these; they are equal where it is known.
-    pairing : {"same", "independent"}
-        Whether the arms see the same rows.
-    theta, r : float
     """
 
     name: str
-    K: int
-    gaps: tuple[float, ...]
+    problem: BoundProblem
     strategy: Strategy
     budget: int
     least: float
     most: float
-    pairing: Literal["same", "independent"] = "same"
-    theta: float = THETA
-    r: float = RADIUS
 
-    @property
-    def gap(self) -> float:
-        """Return Delta, the smallest gap (Eq. 7)."""
-        return min(self.gaps)
 
-    @property
-    def point(self) -> BoundProblem:
-        """Return the numbers as bounds take them."""
-        rows: Rows = "fresh" if self.strategy == "median-fresh" else "accumulated"
-        return BoundProblem(self.K, None, self.theta, self.r, gaps=self.gaps, rows=rows, pairing=self.pairing)
+def _pose(gaps: tuple[float, ...], strategy: Strategy, pairing: Pairing = "same") -> BoundProblem:
+    rows: Rows = "fresh" if strategy == "median-fresh" else "accumulated"
+    return BoundProblem(len(gaps) + 1, None, THETA, RADIUS, gaps=gaps, rows=rows, pairing=pairing)
 
 
 @lru_cache(maxsize=256)
@@ -94,7 +80,7 @@ def passed(n: int, tilt: float, third: float) -> float:
 def opposed(n: int, tilt: float, strategy: Strategy = "uniform") -> NearTight:
     """Build two opposed arms, third = tilt; for two arms all strategies buy n = B/2 rows and compare once."""
     p = passed(n, tilt, tilt)
-    return NearTight(f"opposed pair, n = {n}", 2, (2 * RADIUS * tilt,), strategy, 2 * n, p, p)
+    return NearTight(f"opposed pair, n = {n}", _pose((2 * RADIUS * tilt,), strategy), strategy, 2 * n, p, p)
 
 
 def duplicates(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTight:
@@ -109,8 +95,8 @@ def duplicates(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTi
         least = most = float(-np.expm1(np.sum(np.log1p([-passed(n, tilt, tilt) for n in rows]))))
     else:
         least, most = passed(rows[0], tilt, tilt), float(np.sum([passed(n, tilt, tilt) for n in np.cumsum(rows)]))
-    gaps = (2 * RADIUS * tilt,) * (arms - 1)
-    return NearTight(f"{arms - 1} copies of the opposed rival", arms, gaps, strategy, budget, least, most)
+    problem = _pose((2 * RADIUS * tilt,) * (arms - 1), strategy)
+    return NearTight(f"{arms - 1} copies of the opposed rival", problem, strategy, budget, least, most)
 
 
 def one_rival(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTight:
@@ -123,8 +109,8 @@ def one_rival(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTig
     budget = arms * first * (1 if strategy == "uniform" else rounds)
     rows = [first] if strategy == "uniform" else pulls(budget, arms)
     p = passed(rows[-1] if strategy == "median-fresh" else sum(rows), tilt, 7 * tilt)
-    gaps = (2 * RADIUS * tilt, *(8 * RADIUS * tilt,) * (arms - 2))
-    return NearTight(f"one close rival among {arms}", arms, gaps, strategy, budget, p, p)
+    problem = _pose((2 * RADIUS * tilt, *(8 * RADIUS * tilt,) * (arms - 2)), strategy)
+    return NearTight(f"one close rival among {arms}", problem, strategy, budget, p, p)
 
 
 def overfit(n: int, rows: int, strategy: Strategy = "uniform") -> NearTight:
@@ -133,7 +119,7 @@ def overfit(n: int, rows: int, strategy: Strategy = "uniform") -> NearTight:
     With counts k of n rows the rival scores 1 - r |k| / n, and |k| >= sqrt n for whole numbers with the sum n.
     """
     gap = RADIUS * (SHY / np.sqrt(n) - 1 / np.sqrt(rows))
-    return NearTight(f"{rows} orthogonal features, n = {n}", 2, (float(gap),), strategy, 2 * n, 1.0, 1.0)
+    return NearTight(f"{rows} orthogonal features, n = {n}", _pose((float(gap),), strategy), strategy, 2 * n, 1.0, 1.0)
 
 
 def crowd(arms: int, n: int, level: float) -> NearTight:
@@ -143,5 +129,5 @@ def crowd(arms: int, n: int, level: float) -> NearTight:
     ends = np.abs(2 * np.arange(n + 1) - n) >= level * n - 1e-9
     alone = float(stats.binom.pmf(np.arange(n + 1), n, 0.5) @ ends)
     p = float(-np.expm1((arms - 1) * np.log1p(-alone)))
-    name = f"{arms - 1} independent walks, n = {n}"
-    return NearTight(name, arms, (RADIUS * level,) * (arms - 1), "uniform", arms * n, p, p, "independent")
+    problem = _pose((RADIUS * level,) * (arms - 1), "uniform", "independent")
+    return NearTight(f"{arms - 1} independent walks, n = {n}", problem, "uniform", arms * n, p, p)

@@ -434,7 +434,6 @@ def _build_trials_target() -> Target:
         measure,
         confirm,
         holds=False,
-        sampled=True,
         probability=False,
     )
 

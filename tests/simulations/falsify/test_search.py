@@ -70,7 +70,7 @@ def test_luck_is_not_confirmed_on_the_numbers_that_brought_it():
         confirmed.append(point)
         return verdicts.consistent("No violation on these numbers.")
 
-    lucky = dataclasses.replace(a_target(measure), confirm=on_other_numbers, sampled=True)
+    lucky = dataclasses.replace(a_target(measure), confirm=on_other_numbers)
     outcome = search(lucky, seed=7, limits=Limits(evaluations=100))
     assert not outcome.violated
     assert outcome.undecided

@@ -32,7 +32,7 @@ PRINTED = tables.read_printed(1)
 
 def run(observed, strategy, budget, theta, augmented, cascaded, selected="a", pulls=None) -> dict:
     kind = {"observed": observed, "strategy": strategy, "alignment": "sample" if strategy else "", "budget": budget}
-    counts = {"rows": 10, "rescued": 0, "confused": 0, "lost": 0, "pulls": pulls or {"a": 6, "b": 4}}
+    counts = {"rows": 10, "rescued": 0, "lost": 0, "pulls": pulls or {"a": 6, "b": 4}}
     accuracies = {"augmented": augmented, "cascaded": cascaded}
     return kind | counts | accuracies | {"theta": theta, "cascade_theta": theta, "selected": selected}
 
