@@ -120,7 +120,7 @@ def fit_initial_record(
     groups: IntArray | None = None,
 ) -> LayerRecord:
     """Fit the layer of the observed columns."""
-    fitted = make_layer_fitter(parameters, n_classes, rng, groups).fit_initial(X, y, parameters.initial_theta)
+    fitted = make_layer_fitter(parameters, n_classes, rng, groups).fit_initial(X, y)
     rejected = None if fitted.decided is None else ~fitted.decided.accepted
     return LayerRecord(1, (), np.arange(len(y)), fitted, rejected, X)
 
