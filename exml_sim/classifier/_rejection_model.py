@@ -421,9 +421,9 @@ def choose_augmented(votes: Votes, thetas: Sequence[float], n_classes: int, reac
         Bought rows that the layers before reject; None if the layer decides alone. If no bought row reaches it, all
         are counted.
     """
-    if reaching is None or not reaching.any():
-        results = [votes.count(theta) for theta in thetas]
-        return choose_fewest_errors(results, n_classes, f"{results[0].rows} bought rows, cross-validated")
-    results = [votes.count(theta, reaching) for theta in thetas]
-    where = f"{results[0].rows} of {len(reaching)} bought rows, those that the layers before reject, cross-validated"
-    return choose_fewest_errors(results, n_classes, where)
+    reached = reaching if reaching is not None and reaching.any() else None
+    results = [votes.count(theta, reached) for theta in thetas]
+    where = f"{results[0].rows} bought rows"
+    if reached is not None:
+        where = f"{results[0].rows} of {len(reached)} bought rows, those that the layers before reject"
+    return choose_fewest_errors(results, n_classes, f"{where}, cross-validated")
