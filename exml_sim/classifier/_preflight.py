@@ -101,7 +101,7 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     p.validation_fraction = fraction if keeps_money else Fraction(0)
     p.max_stages = check_count(p.max_stages, "max_stages")
     p.folds = check_count(p.folds, "folds", least=2)
-    p.options = ModelOptions(p.kernel, p.gamma, p.C_h, p.C_g, p.loss, p.scaling)
+    p.options = ModelOptions(p.gamma, p.C_h, p.C_g, p.loss, p.scaling)
     p.label_noise = _resolve_label_noise(p.label_noise, n_classes)
     p.hidden_share = _check_hidden_share(p)
     # A user's classifier draws from one generator, fit after fit, and may not support threads.

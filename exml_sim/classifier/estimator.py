@@ -124,8 +124,6 @@ class BaseExMLClassifier:
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default
         held-out prediction of labels chooses between a large and a small hidden class
         (`exml_sim.classifier._latent_class`).
-    kernel : {"gaussian", "linear"}, default "gaussian"
-        Kernel of rejection models.
     gamma : "median" or float, default "median"
         Bandwidth of rejection models.
     C_h, C_g : float, default 0.1
@@ -214,7 +212,6 @@ class BaseExMLClassifier:
         label_noise: Any = "estimate",
         hidden: str = "class",
         hidden_share: float | None = None,
-        kernel: str = "gaussian",
         gamma: float | str = "median",
         C_h: float = 0.1,
         C_g: float = 0.1,

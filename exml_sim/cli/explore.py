@@ -29,7 +29,7 @@ from exml_sim.classifier._preflight import (
     diagnose_levels,
     raise_errors,
 )
-from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
+from exml_sim.classifier._rejection_model import SCALINGS
 from exml_sim.classifier._saved_model import Layout
 from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
@@ -63,7 +63,6 @@ _CHOICES: dict[str, Sequence[str]] = {
     "candidate_score": CANDIDATE_SCORES,
     "hidden": HIDDEN,
     "model": MODELS,
-    "kernel": KERNELS,
     "loss": LOSSES,
     "scaling": SCALINGS,
 }
