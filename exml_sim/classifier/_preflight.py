@@ -69,10 +69,6 @@ class Parameters(SimpleNamespace):
         """Whether layers are the paper's rejection models."""
         return isinstance(self.model, str) and self.model == "rejection"
 
-    def replace(self, **changes: Any) -> Parameters:
-        """Return a copy with changes."""
-        return Parameters(**{**vars(self), **changes})
-
 
 def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Parameters:
     """Validate the parameters of a classifier for `n_classes` known classes."""
