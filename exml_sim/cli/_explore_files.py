@@ -14,9 +14,10 @@ from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.columns import fill_missing
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
-from exml_sim.bandit.ledger import Ledger
+from exml_sim.classifier._cascade import Decisions
 from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._saved_model import SavedModel, save
+from exml_sim.classifier.budget_plan import LearningCurve
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli._measurement_request import NAME as REQUEST
@@ -120,11 +121,7 @@ def write_results(
     }
     for name, text in texts.items():
         write_file(out / name, text)
-    facts = {
-        "layers": layers_to_dict(model.records_, model.tariff_.names),
-        "money": _money_by_round(model.ledger_),
-        "inspect": _list_suspects(model, heads, rows, probabilities),
-    }
+    facts = page_values(model, decisions) | {"inspect": _list_suspects(model, heads, rows, probabilities)}
     write_file(out / "report.html", page(report, facts, title))
     aside = out / ".model.npz.part"
     aside.unlink(missing_ok=True)
@@ -149,12 +146,35 @@ def _list_suspects(
     return {"columns": columns, "rows": cells}
 
 
-def _money_by_round(ledger: Ledger) -> list[float]:
-    """Return the money spent after every round."""
-    costs = ledger.prices.exact_costs
+def page_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, Any]:
+    """Return what the page draws, as plain values."""
+    ledger = model.ledger_
     rounds = [ledger.round_pulls(number)[0] for number in range(1, ledger.rounds + 1)]
-    spent = [sum((int(n) * cost for n, cost in zip(pulls, costs, strict=True)), Fraction(0)) for pulls in rounds]
-    return [float(money) for money in accumulate(spent)]
+    prices = ledger.prices.exact_costs
+    costs = [sum((int(n) * cost for n, cost in zip(pulls, prices, strict=True)), Fraction(0)) for pulls in rounds]
+    layers = {f"layer {k}": int((decisions.layer == k).sum()) for k in range(1, len(model.cascade_.layers) + 1)}
+    rest = {"hidden": int(decisions.hidden.sum()), "value not bought": int(decisions.undecided.sum())}
+    return {
+        "layers": layers_to_dict(model.records_, model.tariff_.names),
+        "purchases": [
+            {name: int(n) for name, n in zip(ledger.names, pulls, strict=True) if n or len(rounds) == 1}
+            for pulls in rounds
+        ],
+        "accuracy": _predict_accuracy(model),
+        "baseline": model.evaluation_.metrics[-2].accuracy if model.evaluation_ else None,
+        "money": [float(money) for money in accumulate(costs)],
+        "decisions": {**layers, **rest},
+    }
+
+
+def _predict_accuracy(model: BaseExMLClassifier) -> list[list[float]]:
+    """Return money for rows of the selected set, expected accuracy and its interval, from few rows to all."""
+    if model.evaluation_ is None or model.evaluation_.gained is None:
+        return []
+    curve = LearningCurve.of(model)
+    price = float(model.tariff_.price(model.tariff_.names.index(name) for name in model.selected_))
+    numbers = np.unique(np.geomspace(len(model.classes_) * 5, model.bought_.shape[1], 12).astype(int))
+    return [[price * number, *curve.predict(int(number))] for number in numbers]
 
 
 def make_id_columns(table: Table, column: str | None) -> tuple[list[str], list[list[object]]]:

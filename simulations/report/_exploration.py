@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from simulations.report._render import fill_template
+from simulations.report._render import fill_template, join_rounds
 
 #: Markdown that reports use; inline markup is left out, so that a name with stars or brackets stays as it is.
 #: Entities and backslashes are read, because reports escape names by them.
 BLOCKS = ["heading", "table", "list", "fence", "paragraph"]
-#: Sets of candidates in the figure; the page says how many others there are.
-MAX_SETS = 6
+#: Sets of candidates in the figure, and candidates among the purchases; the page says how many others there are.
+MAX_SETS, MAX_BARS = 6, 24
 #: Names in the label of a set; of more it says how many they are.
 MAX_NAMES = 4
 
@@ -27,8 +27,10 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
     report : str
         Markdown of `ExMLClassifier.report`: headings, paragraphs, tables, lists and code.
     facts : mapping
-        `layers` as in `exml_sim.classifier.report.layers_to_dict`, `money` (spent after each round), and `inspect` (a
-        table of rows with suspicious labels).
+        `layers` as in `exml_sim.classifier.report.layers_to_dict`, `purchases` (rows per candidate and round), `money`
+        (spent after each round), `decisions` (who decides, and how many rows); optionally `inspect` (a table of rows
+        with suspicious labels), `accuracy` (money, expected accuracy, lower and upper end) and `baseline`, the accuracy
+        without candidates.
     title : str
         Name of the table.
     """
@@ -36,17 +38,21 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
     lines = [line.replace("`", "") for line in start.splitlines() if line and not line.startswith("#")]
     warnings = [line for line in lines if line.startswith("Warning: ")]
     chart, left_out = make_chart(facts)
+    accuracy = _make_accuracy_chart(facts.get("accuracy", ()), facts.get("baseline"))
     parts = [section.split("\n", 1) for section in sections]
     return fill_template(
         "exploration.html",
         scripts=["chart.js", "page.js"],
-        data=[{"chart": chart}] if chart else [],
-        inspect=facts["inspect"],
+        data=[{"chart": entry} for entry in (chart, accuracy) if entry],
+        accuracy=accuracy,
+        inspect=facts.get("inspect"),
         title=title,
         answer=[_convert_line(line) for line in lines if line not in warnings],
         warnings=[_convert_line(warning.removeprefix("Warning: ")) for warning in warnings],
         chart=chart,
         left_out=left_out,
+        bought=_describe_purchases(facts["purchases"]),
+        decisions={name: count for name, count in facts["decisions"].items() if count},
         sections=[(_convert_line(heading), Markup(html_of(body))) for heading, body in parts],
     )
 
@@ -113,6 +119,29 @@ def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
     return chart, len(sets) - len(shown)
 
 
+def _make_accuracy_chart(points: Sequence[Sequence[float]], baseline: float | None) -> dict[str, Any] | None:
+    """Collect the expected accuracy against the money, with its interval and the accuracy without candidates."""
+    if len(points) < 2:
+        return None
+    texts = [[f"expected accuracy {y:.1%} ({low:.1%} to {high:.1%})"] for _, y, low, high in points]
+    series = {"colour": 0, "dash": 0, "points": [[*point, False] for point in points], "texts": texts}
+    low = min([point[2] for point in points] + ([] if baseline is None else [baseline]))
+    return {
+        "label": "Expected accuracy against money",
+        "x": {
+            "label": "money for rows of the selected candidates",
+            "log": False,
+            "ends": [0.0, 1.05 * max(point[0] for point in points)],
+        },
+        "y": {"label": "expected accuracy", "log": False, "ends": [max(low - 0.05, 0.0), 1.0]},
+        "line": None if baseline is None else {"at": baseline, "label": "without candidates"},
+        "colours": ["expected accuracy of new rows"],
+        "dashes": ["accuracy"],
+        "styles": ["d0"],
+        "series": [series],
+    }
+
+
 def collect_analyses(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
     """Collect interim analyses or rounds in one form: name, score, interval, rows, chosen."""
     compared = [
@@ -140,3 +169,15 @@ def _describe(entry: Mapping[str, Any]) -> list[str]:
 def _shorten(name: str) -> str:
     names = name.split(" + ")
     return name if len(names) <= MAX_NAMES else f"{len(names)} candidates together"
+
+
+def _describe_purchases(purchases: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """Return the rows bought of every candidate by round; of many candidates those with the most rows."""
+    names = list(dict.fromkeys(name for bought in purchases for name in bought))
+    totals = {name: sum(bought.get(name, 0) for bought in purchases) for name in names}
+    shown = [name for name in names if name in sorted(names, key=lambda name: -totals[name])[:MAX_BARS]]
+    rounds = join_rounds([[float(bought.get(name, 0)) for name in shown] for bought in purchases])
+    strategy = {"title": "", "total": [totals[name] for name in shown], "rounds": rounds}
+    largest = max(totals.values(), default=0) or 1
+    allocation = {"strategies": [strategy] if shown else [], "largest": largest}
+    return {"arms": {"names": shown}, "allocation": allocation, "others": len(names) - len(shown)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulations.report._exploration import MAX_SETS, html_of, make_chart, page
+from simulations.report._exploration import MAX_BARS, MAX_SETS, html_of, make_chart, page
 from simulations.report._render import join_rounds
 
 LOOK = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}
@@ -26,8 +26,9 @@ FACTS: dict[str, Any] = {
             "rounds": [],
         },
     ],
+    "purchases": [{"low": 27, "high": 27}, {"high": 100}],
     "money": [54.0, 254.0],
-    "inspect": {"columns": [], "rows": []},
+    "decisions": {"layer 1": 10, "layer 2": 80, "hidden": 30, "value not bought": 0},
 }
 REPORT = (
     "# Report\n\nSelected: <b>x</b> \\*.\nWarning: w.\n\n## A \\_\n\n| a | |\n|---|---|\n| 1 | <i> |\n\n- one\n- two\n"
@@ -46,6 +47,8 @@ def test_the_page_escapes_names_and_fetches_nothing() -> None:
     assert "default-src &#39;none&#39;" in text
     assert "a &lt; b" in html_of("```\na < b\n```")
     assert "![x](http://example.org) *a* &lt;" in html_of("![x](http://example.org) *a* <")
+    assert "<dt>hidden</dt><dd>30 rows (25%)</dd>" in text
+    assert "value not bought" not in text
 
 
 def test_the_chart_shows_scores_against_money() -> None:
@@ -66,26 +69,35 @@ def test_the_rounds_of_a_strategy_are_drawn_too() -> None:
     assert chart["series"][0]["points"] == [[54.0, 0.4, None, None, False]]
 
 
-def test_rows_to_inspect_are_listed() -> None:
-    inspect = {"columns": ["row", "observed"], "rows": [["line 7", "<b>"]]}
-    text = page(REPORT, FACTS | {"inspect": inspect}, "t")
+def test_accuracy_and_rows_to_inspect_appear_when_they_are_known() -> None:
+    known: dict[str, Any] = {"accuracy": [[10.0, 0.8, 0.7, 0.9], [20.0, 0.85, 0.75, 0.95]]}
+    known["inspect"] = {"columns": ["row", "observed"], "rows": [["line 7", "<b>"]]}
+    text = page(REPORT, FACTS | known, "t")
+    assert text.count('data-chart="') == 2
+    assert "expected accuracy 85.0% (75.0% to 95.0%)" in text
     assert "line 7" in text
     assert "&lt;b&gt;" in text
-    assert "Rows to inspect" not in page(REPORT, FACTS, "t")
+    assert "Accuracy against money" not in page(REPORT, FACTS, "t")
 
 
 def test_of_many_candidates_the_best_are_shown() -> None:
     names = [f"c{k}" for k in range(100)]
     looks = [[{**LOOK, "candidates": [name], "loss": 0.2 + k / 1000} for k, name in enumerate(names)]]
     looks[0][60]["chosen"] = True
-    chart, left_out = make_chart({**FACTS, "layers": [{"looks": looks, "rounds": []}]})
+    facts = {**FACTS, "layers": [{"looks": looks, "rounds": []}], "purchases": [dict.fromkeys(names, 10), {"c60": 90}]}
+    chart, left_out = make_chart(facts)
     assert chart is not None
     assert chart["colours"] == ["c60", *(f"c{k}" for k in range(MAX_SETS - 1))]
     assert left_out == 100 - MAX_SETS
+    text = page(REPORT, facts, "t")
+    assert f"{100 - MAX_BARS} further candidates have fewer rows" in text
+    assert text.count("<dt>c") == MAX_BARS
 
 
-def test_nothing_compared() -> None:
-    assert "Selection over money" not in page(REPORT, {**FACTS, "layers": [], "money": []}, "t")
+def test_nothing_compared_and_nothing_bought() -> None:
+    text = page(REPORT, {**FACTS, "layers": [], "purchases": [], "money": []}, "t")
+    assert "Selection over money" not in text
+    assert "Rows bought" not in text
 
 
 @pytest.mark.parametrize(("number", "groups"), [(0, 0), (1, 1), (6, 6), (7, 6), (100, 6)])
