@@ -226,6 +226,34 @@ class AcquisitionManager:
         self.ledger.buy(self.tariff.count(add_rows(self.bought, wanted)) - self.tariff.count(self.bought))
         self.receive(wanted, layer=layer, purpose=purpose)
 
+    def buy_affordable(
+        self, arms: Sequence[int], lacking: BoolArray, data: LayerInput, money: Fraction, *, purpose: str
+    ) -> int:
+        """Buy lacking values row by row, so that money that runs out leaves whole rows; return how many rows.
+
+        Parameters
+        ----------
+        lacking
+            Values that are wanted, shape (arms, m).
+        data
+            The layer, and the order of its rows.
+        """
+        wanted: dict[int, list[int]] = {arm: [] for arm in arms}
+        rows = data.rows[lacking[:, data.rows].any(axis=0)].tolist()
+        for count, row in enumerate(rows):
+            new = [arm for arm, lacks in zip(arms, lacking[:, row].tolist(), strict=True) if lacks]
+            price = self.price(new, row) + self.setup([arm for arm in new if not wanted[arm]])
+            if price > money:
+                rows = rows[:count]
+                break
+            money -= price
+            for arm in new:
+                wanted[arm].append(row)
+        if rows:
+            paid = {arm: np.array(places, dtype=np.int64) for arm, places in wanted.items() if places}
+            self.buy(paid, layer=data.layer, purpose=purpose)
+        return len(rows)
+
     def receive(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
         """Query values that the ledger has paid for already.
 

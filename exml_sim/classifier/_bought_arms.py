@@ -51,6 +51,8 @@ class OraclePool(Pool):
         Candidates that take part, as positions in the oracle.
     theta, options, score
         Rejection cost, kernel and penalties of the score: "risk" (Eq. 5) or "objective".
+    fit
+        Scores arms by out-of-fold predictions of this model instead.
     """
 
     def __init__(
@@ -61,12 +63,10 @@ class OraclePool(Pool):
         theta: float,
         options: ModelOptions,
         score: str = "risk",
+        fit: Fitter | None = None,
     ) -> None:
-        self._acquisition = acquisition
-        self._arms = tuple(arms)
-        self._data = data
-        self._scoring = options.scoring(theta, score)
-        self._options = options
+        self._acquisition, self._arms, self._data = acquisition, tuple(arms), data
+        self._scoring, self._options, self._fit = options.scoring(theta, score), options, fit
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,10 +86,8 @@ class OraclePool(Pool):
         """Start the one trial that real money allows."""
         if len(seeds) != 1:
             raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
-        return self._make_arms(self._acquisition, self._arms, self._data, self._scoring, self._options)
-
-    def _make_arms(self, *parts: Any) -> OracleArms:
-        return OracleArms(*parts)
+        parts = self._acquisition, self._arms, self._data, self._scoring, self._options
+        return OracleArms(*parts) if self._fit is None else OutOfFoldArms(*parts, self._fit)
 
 
 class OracleArms(ArmState):
@@ -100,16 +98,13 @@ class OracleArms(ArmState):
     def __init__(
         self,
         acquisition: AcquisitionManager,
-        arms: Sequence[int],
+        arms: tuple[int, ...],
         data: LayerInput,
         scoring: Scoring,
         options: ModelOptions,
     ) -> None:
-        self._acquisition = acquisition
-        self._arms = tuple(arms)
-        self._data = data
-        self._scoring = scoring
-        self._options = options
+        self._acquisition, self._arms, self._data = acquisition, arms, data
+        self._scoring, self._options = scoring, options
         self._orders = [acquisition.usable_rows(arm, data.rows) for arm in self._arms]
         self._known = [np.zeros(0, dtype=np.int64) for _ in self._arms]
         self._fresh = list(self._known)
@@ -208,25 +203,6 @@ def mean_certificate(parts: Sequence[Certified]) -> tuple[float, float, float]:
     """Mean score of several binary problems with the mean of their intervals, which contains the mean of the minima."""
     value, lower, upper = (float(np.mean([part[k][0] for part in parts])) for k in range(3))
     return value, lower, upper
-
-
-class OutOfFoldPool(OraclePool):
-    """The same arms, scored by out-of-fold predictions of observed labels."""
-
-    def __init__(
-        self,
-        acquisition: AcquisitionManager,
-        arms: Sequence[int],
-        data: LayerInput,
-        theta: float,
-        options: ModelOptions,
-        fit: Fitter,
-    ) -> None:
-        super().__init__(acquisition, arms, data, theta, options)
-        self._fit = fit
-
-    def _make_arms(self, *parts: Any) -> OracleArms:
-        return OutOfFoldArms(*parts, self._fit)
 
 
 class OutOfFoldArms(OracleArms):

@@ -120,7 +120,7 @@ def fit_initial_record(
     groups: IntArray | None = None,
 ) -> LayerRecord:
     """Fit the layer of the observed columns."""
-    fitted = make_layer_fitter(parameters, n_classes, rng, groups).fit_initial(X, y, parameters.initial_theta)
+    fitted = make_layer_fitter(parameters, n_classes, rng, groups).fit_initial(X, y)
     rejected = None if fitted.decided is None else ~fitted.decided.accepted
     return LayerRecord(1, (), np.arange(len(y)), fitted, rejected, X)
 
@@ -281,7 +281,7 @@ class Grower:
         if len(arms) < (parameters.max_candidates or 1):
             left = "1 candidate is" if len(arms) == 1 else f"{len(arms)} candidates are"
             return f"{left} left to choose from"
-        if last.choice is not None and not assess(last.choice, parameters).needed:
+        if not assess(last.choice, parameters).needed:
             return f"layer {last.number} is good enough"
         prices = Prices.of([acquisition.costs[arm] for arm in arms])
         if part * (1 - parameters.validation_fraction) < smallest_budget(strategy_for(parameters, len(arms)), prices):
@@ -328,13 +328,13 @@ class Grower:
         return list(result.selected), Selection(None, result, report, (), 0)
 
     def _run_strategy(self, arms: list[int], data: LayerInput, part: Fraction) -> tuple[list[int], Selection]:
-        from exml_sim.classifier._bought_arms import OraclePool, OutOfFoldPool
+        from exml_sim.classifier._bought_arms import OraclePool
 
         parameters, acquisition = self._parameters, self._acquisition
         start, extra = acquisition.ledger.spent, 0
         given = acquisition, arms, data, parameters.exploration_theta, parameters.options
         if parameters.candidate_score == "held_out":
-            pool: OraclePool = OutOfFoldPool(*given, make_scoring_fitter(parameters, self._rng, len(arms)))
+            pool = OraclePool(*given, fit=make_scoring_fitter(parameters, self._rng, len(arms)))
         else:
             pool = OraclePool(*given, parameters.candidate_score)
         exploration = pool.explore(strategy_for(parameters, len(arms)), part * (1 - parameters.validation_fraction))
@@ -382,21 +382,6 @@ def report_exploration(
 
 def buy_more(selected: list[int], data: LayerInput, money: Fraction, acquisition: AcquisitionManager) -> int:
     """Buy the next rows of the selected candidates while the money lasts; return how many rows."""
-    available = np.array([acquisition.available(arm) for arm in selected])
-    wanted: dict[int, list[int]] = {arm: [] for arm in selected}
-    count = 0
-    for row in data.rows:
-        lacking = [arm for arm in selected if not acquisition.bought[arm, row]]
-        if not lacking or not available[:, row].all():
-            continue
-        price = acquisition.price(lacking)
-        if price > money:
-            break
-        money -= price
-        count += 1
-        for arm in lacking:
-            wanted[arm].append(int(row))
-    if count:
-        rows = {arm: np.array(bought, dtype=np.int64) for arm, bought in wanted.items() if bought}
-        acquisition.buy(rows, layer=data.layer, purpose="validation")
-    return count
+    available = np.array([acquisition.available(arm) for arm in selected]).all(axis=0)
+    lacking = ~acquisition.bought[selected] & available
+    return acquisition.buy_affordable(selected, lacking, data, money, purpose="validation")

@@ -108,8 +108,8 @@ class LayerFitter(ABC):
         self._parameters, self._n_classes, self._rng, self._groups = parameters, n_classes, rng, groups
 
     @abstractmethod
-    def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
-        """Fit the layer of the observed columns; theta is chosen if None."""
+    def fit_initial(self, X: FloatArray, y: IntArray) -> FittedLayer:
+        """Fit the layer of the observed columns."""
 
     @abstractmethod
     def fit_augmented(
@@ -135,12 +135,11 @@ class LayerFitter(ABC):
 class RejectionLayers(LayerFitter):
     """Layers that are rejection models (Section 3.1)."""
 
-    def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
+    def fit_initial(self, X: FloatArray, y: IntArray) -> FittedLayer:
         """Fit on all rows, with the highest theta that reaches the target."""
         parameters = self._parameters
         votes = self._cross_validate(X, y, parameters.folds)
-        thetas = constants.INITIAL_THETAS if theta is None else (theta,)
-        choice = choose_initial(votes.count_down_to(thetas, parameters.target), parameters.target)
+        choice = choose_initial(votes.count_down_to(constants.INITIAL_THETAS, parameters.target), parameters.target)
         return self._fit(X, y, choice.theta, choice, votes)
 
     def fit_augmented(
@@ -151,7 +150,7 @@ class RejectionLayers(LayerFitter):
         if parameters.theta is not None:
             return self._fit(X, y, parameters.theta, None, None)
         votes = self._cross_validate(X, y, min(parameters.folds, len(rows)))
-        choice = choose_augmented(votes, parameters.thetas, self._n_classes, reaching)
+        choice = choose_augmented(votes, constants.PAPER_THETAS, self._n_classes, reaching)
         return self._fit(X, y, choice.theta, choice, votes)
 
     def _cross_validate(self, X: FloatArray, y: IntArray, folds: int) -> CrossValidatedVotes:
@@ -169,9 +168,10 @@ class RejectionLayers(LayerFitter):
 class LatentLayers(LayerFitter):
     """Layers with the hidden class as a class of its own."""
 
-    def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
+    def fit_initial(self, X: FloatArray, y: IntArray) -> FittedLayer:
         """Fit on all rows; a row that this layer decides is never seen again, so it must be confident."""
-        thetas = (theta,) if theta is not None else self._initial_thetas()
+        highest = (1.0 - 1.0 / self._n_classes) / constants.INITIAL_LAYER_ODDS
+        thetas = [theta for theta in constants.INITIAL_THETAS if theta <= highest]
         target = self._parameters.target
         latent, name = self._fit(X, y, None, self._groups, large=True)
         fit = latent.resize(latent.size)
@@ -179,10 +179,6 @@ class LatentLayers(LayerFitter):
         choice = choose_initial(votes.count_down_to(thetas, target), target)
         model = replace(fit.model, theta=choice.theta)
         return FittedLayer(model, name, X.shape[1], choice.theta, choice, Decided(*votes.vote(choice.theta)), latent)
-
-    def _initial_thetas(self) -> tuple[float, ...]:
-        highest = (1.0 - 1.0 / self._n_classes) / constants.INITIAL_LAYER_ODDS
-        return tuple(theta for theta in constants.INITIAL_THETAS if theta <= highest)
 
     def fit_augmented(
         self, X: FloatArray, y: IntArray, rows: IntArray, reaching: BoolArray | None, first: FittedLayer

@@ -69,10 +69,6 @@ class Parameters(SimpleNamespace):
         """Whether layers are the paper's rejection models."""
         return isinstance(self.model, str) and self.model == "rejection"
 
-    def replace(self, **changes: Any) -> Parameters:
-        """Return a copy with changes."""
-        return Parameters(**{**vars(self), **changes})
-
 
 def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Parameters:
     """Validate the parameters of a classifier for `n_classes` known classes."""
@@ -85,11 +81,8 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     for name in ("target", "tolerated_rejection"):
         if not 0 <= getattr(p, name) <= 1:
             raise ValueError(f"{name} must be in [0, 1], got {getattr(p, name)}")
-    p.thetas = tuple(float(theta) for theta in check_theta(np.ravel(p.thetas).tolist()))
-    is_automatic = isinstance(p.theta, str) and p.theta == "auto"
-    p.theta = _resolve_theta(p.theta, "theta")
-    p.initial_theta = _resolve_theta(p.initial_theta, "initial_theta")
-    p.exploration_theta = float(check_theta(p.exploration_theta if p.theta is None else p.theta))
+    p.theta = _resolve_theta(p.theta)
+    p.exploration_theta = constants.EXPLORATION_THETA if p.theta is None else p.theta
     if isinstance(p.model, str):
         check_choice(p.model, "model", MODELS)
     else:
@@ -100,11 +93,11 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     if not p.selects_subsets:
         p.max_candidates = p.max_candidates or 1
     # Money is kept for validation only where theta is chosen; subset selection spends all.
-    keeps_money = is_automatic and not p.selects_subsets
+    keeps_money = p.theta is None and not p.selects_subsets
     p.validation_fraction = fraction if keeps_money else Fraction(0)
     p.max_stages = check_count(p.max_stages, "max_stages")
     p.folds = check_count(p.folds, "folds", least=2)
-    p.options = ModelOptions(p.kernel, p.gamma, p.C_h, p.C_g, p.loss, p.scaling)
+    p.options = ModelOptions(p.gamma, p.C_h, p.C_g, p.loss, p.scaling)
     p.label_noise = _resolve_label_noise(p.label_noise, n_classes)
     p.hidden_share = _check_hidden_share(p)
     # A user's classifier draws from one generator, fit after fit, and may not support threads.
@@ -112,12 +105,12 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
     return p
 
 
-def _resolve_theta(theta: Any, name: str) -> float | None:
+def _resolve_theta(theta: Any) -> float | None:
     """Return a given rejection cost; None if it is chosen."""
     if not isinstance(theta, str):
         return float(check_theta(theta))
     if theta != "auto":
-        raise ValueError(f"{name} must be 'auto' or a number in (0, 1/2), got {theta!r}")
+        raise ValueError(f"theta must be 'auto' or a number in (0, 1/2), got {theta!r}")
     return None
 
 

@@ -46,7 +46,6 @@ from exml_sim.bandit.scoring import LOSSES, Scoring
 from exml_sim.classifier._probability_models import stratified_folds
 from exml_sim.classifier.constants import CROSS_VALIDATION_TOLERANCE, FIT_TOLERANCE, KERNEL_BLOCK_ROWS
 
-KERNELS: Sequence[str] = ("gaussian", "linear")
 SCALINGS: Sequence[str] = ("unit", "none")
 
 
@@ -56,10 +55,9 @@ class ModelOptions:
 
     Parameters
     ----------
-    kernel
-        "gaussian" or "linear"; only these, so that a saved model is plain numbers.
     gamma
-        "median" (of the squared distances of the training rows, Section 5) or a number above 0.
+        Exponent of the Gaussian kernel: "median" of the squared distances of the training rows (Section 5), or a number
+        above 0.
     C_h, C_g
         Penalties on the squared norms.
     loss
@@ -68,7 +66,6 @@ class ModelOptions:
         "unit": every column to [0, 1] by the range of the training rows, as in Section 5.2. "none": as given.
     """
 
-    kernel: str = "gaussian"
     gamma: float | str = "median"
     C_h: float = 1.0
     C_g: float = 1.0
@@ -76,7 +73,6 @@ class ModelOptions:
     scaling: str = "unit"
 
     def __post_init__(self) -> None:
-        check_choice(self.kernel, "kernel", KERNELS)
         check_choice(self.loss, "loss", LOSSES)
         check_choice(self.scaling, "scaling", SCALINGS)
         if self.gamma != "median":
@@ -96,11 +92,10 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """Shift, scale and bandwidth of the kernel, from training rows."""
+    """Shift, scale and bandwidth of the Gaussian kernel, from training rows."""
 
     shift: FloatArray
     scale: FloatArray
-    kernel: str
     gamma: float
 
     @classmethod
@@ -110,14 +105,12 @@ class Frame:
         if options.scaling == "unit":
             shift, spread = X.min(axis=0), np.ptp(X, axis=0)
             scale = np.where(spread > 0.0, spread, 1.0)
-        gamma = 1.0
-        if options.kernel == "gaussian":
-            try:
-                gamma = kernels.resolve_gamma((X - shift) / scale, options.gamma)  # type: ignore[arg-type]
-            except kernels.DegenerateMedianError:
-                # One row, or mostly equal rows: any bandwidth will do, as in RejectionClassifier.
-                gamma = 1.0
-        return cls(np.asarray(shift, dtype=np.float64), scale, options.kernel, gamma)
+        try:
+            gamma = kernels.resolve_gamma((X - shift) / scale, options.gamma)  # type: ignore[arg-type]
+        except kernels.DegenerateMedianError:
+            # One row, or mostly equal rows: any bandwidth will do, as in RejectionClassifier.
+            gamma = 1.0
+        return cls(np.asarray(shift, dtype=np.float64), scale, gamma)
 
     def points(self, X: FloatArray) -> FloatArray:
         """Return rows in the scale of the kernel."""
@@ -125,8 +118,6 @@ class Frame:
 
     def cross(self, points: FloatArray, anchors: FloatArray | None = None) -> FloatArray:
         """Return kernel values between points, or within them."""
-        if self.kernel == "linear":
-            return kernels.linear(points, anchors)
         return kernels.gaussian(points, anchors, gamma=self.gamma)
 
 
@@ -181,7 +172,7 @@ class RejectionModel:
         shapes = (self.frame.shift.shape, self.frame.scale.shape, self.u.shape, self.w.shape)
         if shapes != ((d,), (d,), (n, n_classes), (n, n_classes)) or d != width:
             raise ValueError(f"the arrays of a layer do not fit together, or to {width} columns")
-        if self.frame.kernel not in KERNELS or not self.frame.gamma > 0.0:
+        if not self.frame.gamma > 0.0:
             raise ValueError("a layer has no usable kernel")
 
 
@@ -421,9 +412,9 @@ def choose_augmented(votes: Votes, thetas: Sequence[float], n_classes: int, reac
         Bought rows that the layers before reject; None if the layer decides alone. If no bought row reaches it, all
         are counted.
     """
-    if reaching is None or not reaching.any():
-        results = [votes.count(theta) for theta in thetas]
-        return choose_fewest_errors(results, n_classes, f"{results[0].rows} bought rows, cross-validated")
-    results = [votes.count(theta, reaching) for theta in thetas]
-    where = f"{results[0].rows} of {len(reaching)} bought rows, those that the layers before reject, cross-validated"
-    return choose_fewest_errors(results, n_classes, where)
+    reached = reaching if reaching is not None and reaching.any() else None
+    results = [votes.count(theta, reached) for theta in thetas]
+    where = f"{results[0].rows} bought rows"
+    if reached is not None:
+        where = f"{results[0].rows} of {len(reached)} bought rows, those that the layers before reject"
+    return choose_fewest_errors(results, n_classes, f"{where}, cross-validated")

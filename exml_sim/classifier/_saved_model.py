@@ -143,7 +143,7 @@ def _place(column: str | int, names: tuple[str, ...] | None, width: int, candida
     return int(column)
 
 
-FORMAT, VERSION = "exml model", 4
+FORMAT, VERSION = "exml model", 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

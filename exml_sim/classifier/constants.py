@@ -29,6 +29,9 @@ from exml_sim.bandit.selection_report import CYCLE
 
 #: Cited: the paper's pool for the augmented model.
 PAPER_THETAS = (0.1, 0.2, 0.3, 0.4)
+#: Chosen by hand: rejection cost in the scores of candidates. The initial model's is often so small that every row is
+#: rejected and all candidates score alike.
+EXPLORATION_THETA = 0.2
 #: Chosen by hand: rejection costs tried for the initial model.
 INITIAL_THETAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 #: Tuned on 13 tables: the initial layer accepts a row if the hidden class is this many times less likely.

@@ -6,7 +6,7 @@ is first used, because importing scikit-learn takes longer than many exploration
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
@@ -44,7 +44,6 @@ from exml_sim.classifier._preflight import (
 )
 from exml_sim.classifier._probability_models import encode_groups, group_duplicates, join_groups
 from exml_sim.classifier._saved_model import Columns, Layout, SavedModel, load, save
-from exml_sim.classifier.constants import PAPER_THETAS
 from exml_sim.classifier.evaluation import Evaluation, cross_validate, evaluate
 from exml_sim.classifier.report import render_report
 from exml_sim.money import Money, exact, exact_cost
@@ -97,15 +96,8 @@ class BaseExMLClassifier:
         needs the candidate.
     theta : "auto" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
-        selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
-        `exml_sim.classifier._rejection_model`).
-    thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
-        What "auto" chooses from.
-    initial_theta : "auto" or float, default "auto"
-        Rejection cost of the initial model; "auto" is cross-validation for `target`.
-    exploration_theta : float, default 0.2
-        Rejection cost in the scores of an automatic run. The initial model's theta is often so small that every
-        row is rejected and all candidates score alike.
+        selected candidate, and theta is chosen from the paper's 0.1, 0.2, 0.3 and 0.4 by cross-validation on its bought
+        rows (see `exml_sim.classifier._rejection_model`). The initial model's is chosen for `target`.
     target : float, default 0.95
         Wanted accuracy on accepted rows.
     tolerated_rejection : float, default 0.05
@@ -132,8 +124,6 @@ class BaseExMLClassifier:
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default
         held-out prediction of labels chooses between a large and a small hidden class
         (`exml_sim.classifier._latent_class`).
-    kernel : {"gaussian", "linear"}, default "gaussian"
-        Kernel of rejection models.
     gamma : "median" or float, default "median"
         Bandwidth of rejection models.
     C_h, C_g : float, default 0.1
@@ -213,9 +203,6 @@ class BaseExMLClassifier:
         max_stages: int = 2,
         cascade: bool = True,
         theta: float | str = "auto",
-        thetas: Sequence[float] = PAPER_THETAS,
-        initial_theta: float | str = "auto",
-        exploration_theta: float = 0.2,
         target: float = 0.95,
         tolerated_rejection: float = 0.05,
         explore: str = "auto",
@@ -225,7 +212,6 @@ class BaseExMLClassifier:
         label_noise: Any = "estimate",
         hidden: str = "class",
         hidden_share: float | None = None,
-        kernel: str = "gaussian",
         gamma: float | str = "median",
         C_h: float = 0.1,
         C_g: float = 0.1,

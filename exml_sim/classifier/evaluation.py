@@ -184,24 +184,6 @@ class Evaluation:
         """Classes that are mostly decided wrongly, whatever the overall accuracy."""
         return tuple(metric for metric in self.classes if metric.has_poor_recall)
 
-    def limit_risk(self, theta: float) -> float:
-        """Return an upper limit of the risk, which charges theta for a rejected row and 1 for a wrong one.
-
-        The limit is theta (1 - lower limit of accepted rows) + upper limit of accepted and wrong rows, each by Clopper
-        and Pearson. It holds with `CONFIDENCE_LEVEL` for a fixed model and rows that it has not seen (Theorem 19 of
-        docs/theorems.md). Rejecting everything costs theta.
-
-        Parameters
-        ----------
-        theta : float
-            Cost of a rejected row.
-        """
-        own = self.metrics[0]
-        accepted = clopper_pearson(own.rows, self.rows, constants.CONFIDENCE_LEVEL)[0]
-        return (
-            theta * (1.0 - accepted) + clopper_pearson(own.rows - own.right, self.rows, constants.CONFIDENCE_LEVEL)[1]
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return asdict(self) | {"metrics": [metric.to_dict() for metric in self.metrics]}
@@ -427,7 +409,7 @@ def cross_validate(
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if len(records) == 1:
             fitter = LatentLayers(parameters, n_classes, rng, None if groups is None else groups[inside])
-            model: Any = fitter.fit_initial(first.points[inside], y[inside], parameters.initial_theta).model
+            model: Any = fitter.fit_initial(first.points[inside], y[inside]).model
             f = model.outputs(first.points[outside])
             best, kept = decide(f, model.noise, model.theta)
             parts = best, kept, f[:, -1] * model.noise[best]

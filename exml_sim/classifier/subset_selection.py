@@ -271,29 +271,12 @@ class SubsetSelection:
         return min(self._rows_of(arms), int(self._left / (2 * self._price(arms))))
 
     def _buy(self, arms: Sequence[int], rows: int) -> int:
-        """Bring the candidates to `rows` rows each, as far as money and rows go; return how many values."""
-        bought = self._acquisition.bought
-        lacking = {arm: [row for row in self._orders[arm][:rows] if not bought[arm, row]] for arm in arms}
-        # Row by row in the common order, so that money that runs out leaves whole rows.
-        position = {int(row): i for i, row in enumerate(self._data.rows)}
-        by_row: dict[int, list[tuple[int, int]]] = {}
-        for arm, places in lacking.items():
-            for row in places:
-                by_row.setdefault(position[int(row)], []).append((arm, int(row)))
-        money, wanted = self._left, {arm: list[int]() for arm in arms}
-        for at in sorted(by_row):
-            new = [arm for arm, _ in by_row[at]]
-            price = self._acquisition.price(new, by_row[at][0][1])
-            price += self._acquisition.setup([arm for arm in new if not wanted[arm]])
-            if price > money:
-                break
-            money -= price
-            for arm, row in by_row[at]:
-                wanted[arm].append(row)
-        paid = {arm: np.array(places, dtype=np.int64) for arm, places in wanted.items() if places}
-        if paid:
-            self._acquisition.buy(paid, layer=self._data.layer, purpose="exploration")
-        return sum(map(len, paid.values()))
+        """Bring the candidates to `rows` rows each, as far as money and rows go; return how many rows were bought."""
+        lacking = np.zeros((len(arms), self._acquisition.n_rows), dtype=np.bool_)
+        for place, arm in enumerate(arms):
+            lacking[place, self._orders[arm][:rows]] = True
+        lacking &= ~self._acquisition.bought[list(arms)]
+        return self._acquisition.buy_affordable(arms, lacking, self._data, self._left, purpose="exploration")
 
     # Scores
 

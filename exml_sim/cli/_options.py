@@ -80,10 +80,9 @@ def out(default: str) -> Decorator:
     return click.option("--out", default=default, show_default=True, type=kind, help="Folder for results.")
 
 
-def store(default: str | None = None, help: str = "SQLite file that a later run continues.") -> Decorator:
+def store(help: str) -> Decorator:
     """Make ``--store``, where finished work is kept."""
-    kind = click.Path(path_type=Path, dir_okay=False)
-    return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
+    return click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help=help)
 
 
 categories = click.option(

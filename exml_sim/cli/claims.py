@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from exml_sim._internal.validation import counted
 from exml_sim.cli import _options as options
 from theory.claims import Claim, read_own
 from theory.claims.document import SETTING, Checked, count_errata, explain_no_mutant, grades, run, summary
@@ -62,7 +63,7 @@ def _print_list(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
     graded = [grade(claim) for claim in claims]
-    click.echo(f"{_count(len(claims))}: {summary(claims)}.")
+    click.echo(f"{counted(len(claims), 'claim')}: {summary(claims)}.")
     click.echo(f"Grades: {grades(graded)}.\n")
     click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':28}  how checked")
     for claim, entry in zip(claims, graded, strict=True):
@@ -71,10 +72,6 @@ def _print_list(claims: list[Claim]) -> None:
     click.echo(f"\nErrata: {count_errata(claims)}.")
     if conclusions := [claim.id for claim in claims if claim.matters == "conclusion"]:
         click.echo(f"Change the conclusion: {', '.join(conclusions)}.")
-
-
-def _count(number: int, noun: str = "claim") -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _print_checks(entries: list[Checked]) -> None:
@@ -90,12 +87,12 @@ def _print_checks(entries: list[Checked]) -> None:
         )
     different = sum(not entry.as_recorded for entry in entries)
     seconds = sum(entry.seconds for entry in entries)
-    click.echo(f"\n{_count(len(entries))} checked in {seconds:.1f} s, {different} differ from the record.")
+    click.echo(f"\n{counted(len(entries), 'claim')} checked in {seconds:.1f} s, {different} differ from the record.")
 
 
 def _in_full(entry: Checked) -> str:
     claim, graded, plan = entry.claim, entry.graded, entry.claim.experiment
-    corrected, mutant = entry.corrected, entry.mutant
+    corrected, mutant, cases = entry.corrected, entry.mutant, counted(len(claim.cases), "case")
     parts = {
         "claim": claim.id,
         "place": str(claim.where),
@@ -111,7 +108,7 @@ def _in_full(entry: Checked) -> str:
         "errata": ", ".join(claim.errata),
         "grade": f"{graded.grade or 'none'}. {graded.reason}",
         "corrected grade": claim.repaired and f"{graded.corrected or 'none'}. {graded.corrected_reason}",
-        "check": f"{claim.kind}, {_count(len(claim.cases), 'case')}: {entry.verdict.outcome}. {entry.verdict.sentence}",
+        "check": f"{claim.kind}, {cases}: {entry.verdict.outcome}. {entry.verdict.sentence}",
         "corrected check": corrected and f"{corrected.outcome}. {corrected.sentence}",
         "planted error": f"{mutant.outcome}. {mutant.sentence}" if mutant else explain_no_mutant(claim),
         "experiment": plan and f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}",

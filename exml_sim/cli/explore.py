@@ -29,7 +29,7 @@ from exml_sim.classifier._preflight import (
     diagnose_levels,
     raise_errors,
 )
-from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
+from exml_sim.classifier._rejection_model import SCALINGS
 from exml_sim.classifier._saved_model import Layout
 from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
@@ -54,8 +54,8 @@ from exml_sim.oracle import ArrayOracle
 
 #: Parameters of the classifier that are no options, or that an option of another name sets.
 _NO_OPTIONS = ("budget", "budget_ratio", "random_state", "n_jobs", "candidates", "costs", "C_h", "C_g")
-#: Parameters that are a number or a word, and those that may also be a list of them.
-_PARSED, _LISTS = {"theta", "initial_theta", "gamma", "hidden_share"}, {"thetas", "label_noise"}
+#: Parameters that are a number or a word; label_noise may also be a list.
+_PARSED = {"theta", "gamma", "hidden_share"}
 _CHOICES: dict[str, Sequence[str]] = {
     "alignment": ("sample", "budget"),
     "objective": ("risk", "risk_per_cost"),
@@ -63,7 +63,6 @@ _CHOICES: dict[str, Sequence[str]] = {
     "candidate_score": CANDIDATE_SCORES,
     "hidden": HIDDEN,
     "model": MODELS,
-    "kernel": KERNELS,
     "loss": LOSSES,
     "scaling": SCALINGS,
 }
@@ -87,8 +86,7 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if name == "self" or name in _NO_OPTIONS:
             continue
         default, flag = parameter.default, f"--{name.replace('_', '-')}"
-        shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
-        hint = "" if shown is None or shown is False else f"  [default: {shown}]"
+        hint = "" if default is None or default is False else f"  [default: {default}]"
         how: dict[str, Any] = {"default": None, "help": descriptions.get(name, "") + hint}
         if isinstance(default, bool):
             flag += f"/--no-{name.replace('_', '-')}" if default else ""
@@ -331,9 +329,9 @@ def _make_model(given: dict[str, Any]) -> BaseExMLClassifier:
     parameters = {name: value for name, value in given.items() if value is not None and name != "seed"}
     for name in _PARSED & parameters.keys():
         parameters[name] = _parse_option(parameters[name])
-    for name in _LISTS & parameters.keys():
-        parts = [_parse_option(part) for part in parameters[name].split(",")]
-        parameters[name] = parts if len(parts) > 1 else parts[0]
+    if "label_noise" in parameters:
+        parts = [_parse_option(part) for part in parameters["label_noise"].split(",")]
+        parameters["label_noise"] = parts if len(parts) > 1 else parts[0]
     parameters |= {"budget": budget, "random_state": given["seed"]}
     parameters |= {} if penalty is None else {"C_h": penalty, "C_g": penalty}
     return BaseExMLClassifier.paper(**parameters) if preset == "paper" else BaseExMLClassifier(**parameters)

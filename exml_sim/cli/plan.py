@@ -50,7 +50,7 @@ _table_options = options.combine(
 @click.argument("file", metavar="[STUDY.toml|TABLE]", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--delta", type=float, default=0.05, show_default=True, help="Wanted probability of a miss.")
 @problem_options
-@options.store(help="Read the budget needed in simulation from a store instead of running trials.")
+@options.store("Read the budget needed in simulation from a store instead of running trials.")
 @click.option("--trials", type=options.trials, help="Trials per tried budget; as many as delta needs.")
 @click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
 @click.option("--certify", is_flag=True, help="Certify budgets by simulation, with files that exml verify replays.")

@@ -57,7 +57,7 @@ def _parse_shard(context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--no-bounds", is_flag=True, help="Compute no bounds.")
 @click.option("--no-report", is_flag=True, help="Write no report.html.")
 @options.out("out")
-@options.store(help="SQLite file that a later run continues; study.sqlite in the folder.")
+@options.store("SQLite file that a later run continues; study.sqlite in the folder.")
 @options.quiet
 @options.as_json
 def command(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput, Tariff
 from exml_sim.classifier._ask_tell import AskTell
-from exml_sim.classifier._bought_arms import OutOfFoldPool
+from exml_sim.classifier._bought_arms import OraclePool
 from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.money import CandidateCost
@@ -55,7 +55,7 @@ def test_an_exploration_that_breaks_off_leaves_an_exact_ledger():
     y = rng.integers(0, 2, 40)
     buyer = AcquisitionManager(Breaking(2), 40, 200)
     base = LayerInput(rng.normal(size=(40, 2)), y, 2, rng.permutation(40), 2)
-    pool = OutOfFoldPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
+    pool = OraclePool(buyer, [0, 1], base, 0.2, ModelOptions(), fit=KernelFitter())
     with pytest.raises(OSError, match="instrument"):
         pool.explore("successive_elimination", 100)
     assert np.array_equal(buyer.ledger.pulls[0], buyer.bought.sum(axis=1))

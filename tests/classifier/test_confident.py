@@ -12,7 +12,7 @@ import pytest
 from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._acquisition import AcquisitionManager, LayerInput
-from exml_sim.classifier._bought_arms import OraclePool, OutOfFoldPool
+from exml_sim.classifier._bought_arms import OraclePool
 from exml_sim.classifier._probability_models import brier, normalise, one_hot
 from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier._rejection_model import ModelOptions
@@ -67,7 +67,7 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
     # Without a first layer's probabilities the losses are those of the kernel alone.
     base = LayerInput(X, y, 2, np.array(rows), 2)
     buyer = AcquisitionManager(oracle, len(y), 1000)
-    pool = OutOfFoldPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
+    pool = OraclePool(buyer, [0, 1], base, 0.2, ModelOptions(), fit=KernelFitter())
     report = pool.explore("uniform_allocation", 2 * len(rows)).report()
     held = {}
     for name in names[:2]:

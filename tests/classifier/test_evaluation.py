@@ -8,13 +8,10 @@ from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._latent_class import LabelNoise
 from exml_sim.classifier.evaluation import (
     ClassMetric,
-    Evaluation,
-    Metric,
     diagnose_noise,
 )
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import clean, synthetic
-from theory.risk_limits import limit_risk
 
 
 def recount(model, y):
@@ -57,9 +54,6 @@ def test_figures_are_those_of_a_recount(options):
     ]
     assert sum(metric.recognised for metric in evaluation.classes) == own.right
     assert f"| this model, on the rows that it accepts | {own.right} of {own.rows} |" in model.report()
-    theta = model.records_[-1].theta
-    assert f"Risk at most {evaluation.limit_risk(theta):.3f} with " in model.report()
-    assert f"rejecting everything costs {theta:g}." in model.report()
 
 
 def test_held_out_accuracy_is_that_of_new_rows():
@@ -142,11 +136,3 @@ def test_a_class_that_is_mostly_given_up_does_not_escape():
     assert not ClassMetric("rare", rows=5, accepted=0, recognised=0).has_poor_recall
     assert not ClassMetric("tiny", rows=4, accepted=2, recognised=0).has_poor_recall
     assert not ClassMetric("known", rows=5, accepted=2, recognised=1).has_poor_recall
-
-
-def test_the_risk_limit_is_that_of_the_theorem():
-    """Theorem 19, computed by the other package."""
-    for rows, accepted, right in ((300, 150, 144), (40, 40, 31), (25, 0, 0)):
-        own = Metric("model", right, accepted, 0.5)
-        limit = Evaluation(rows, rows - accepted, (own,), (), None, None, ()).limit_risk(0.3)
-        assert limit == pytest.approx(limit_risk(accepted, accepted - right, rows, 0.3, 0.05), abs=1e-12)

@@ -243,7 +243,7 @@ def test_no_exploration_needed(data, capsys):
         ("--candidate c=low:1 --candidate c=high:1", "must differ"),
         ("--theta x", "theta must be 'auto' or a number"),
         ("--theta 0.7", "theta must lie in"),
-        ("--thetas 0.1,x", "theta must be"),
+        ("--theta 0.1,x", "theta must be"),
         ("--gamma x", "gamma must be 'median' or a number"),
         ("--max-candidates 2 --preset paper", "selects one candidate, not 2"),
         ("--folds 1", "folds must be a whole number of at least 2"),
