@@ -456,7 +456,7 @@ class SubsetSelection:
             better = [(gain, arm) for gain, arm in gains if gain > 0.0]
             if not better:
                 text = f"{show(self._left)} are left: no further candidate is expected to improve the model"
-                return selected, [Diagnostic("money_left", text)]
+                return selected, [Diagnostic("money_left", text)] if self._left else []
             arm = max(better)[1]
             lacking = rows[~bought[arm, rows]]
             if len(lacking):
