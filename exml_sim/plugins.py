@@ -49,9 +49,9 @@ def modules(group: str) -> Iterator[ModuleType]:
 
 
 def classes(group: str, base: type) -> dict[str, type[Any]]:
-    """Collect the concrete subclasses of `base` in a package, by names like my_rule."""
+    """Collect the concrete subclasses of `base` in a package, by `registered_name` or by names like my_rule."""
     members = {
-        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(): value
+        vars(value).get("registered_name", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()): value
         for module in modules(group)
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, base) and value is not base

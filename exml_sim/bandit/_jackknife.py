@@ -107,8 +107,10 @@ class InterimAnalyses:
         new = self._judge.differences(counts[lines], leader[lines], known if self._judge.shared else None)
         self._value[lines], self._error[lines], self._rows[lines] = new.value, new.error, new.rows
         self._leader[lines] = leader[lines]
-        z = (self._value + epsilon) / np.maximum(self._error, 1e-150)
-        against = np.where(self._rows >= FEWEST_ROWS, log_mixture(z, self._rows), -np.inf)
+        is_enough = self._rows >= FEWEST_ROWS
+        # Differences of fewer rows can be so large that their squares overflow.
+        z = np.where(is_enough, self._value + epsilon, 0.0) / np.maximum(self._error, 1e-150)
+        against = np.where(is_enough, log_mixture(z, self._rows), -np.inf)
         against[np.arange(leader.size), leader] = np.inf
         return Evidence(against, self._value - self._error * np.sqrt(2.0 * threshold + 2.0))
 

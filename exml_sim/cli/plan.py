@@ -204,6 +204,7 @@ def _plan_panel(
         "strategy": panel.title,
         "where": panel.place,
         "simulation": simulated,
+        "fewest_trials": min(cell.trials for cell in panel.cells),
         "trials": max(cell.trials for cell in panel.cells),
         **budgets,
         "bounds": budgets["bounds"] | curves,
@@ -246,9 +247,11 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
                 replay = f" Replay: exml verify {row['certified']['file']}" if row["certified"]["file"] else ""
                 parts.append(f"  {row['strategy']}: {row['certified']['sentence']}{replay}")
         if "simulation" in group[0]:
+            fewest, most = min(row["fewest_trials"] for row in group), max(row["trials"] for row in group)
+            trials = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
             parts.append(
                 f"  simulation: smallest tried budget from which on the {CONFIDENCE:.0%} upper limit is at most "
-                f"{delta:g}; {group[0]['trials']:,} trials per budget"
+                f"{delta:g}; {trials} trials per budget"
             )
             if "certified" in group[0]:
                 parts.append(

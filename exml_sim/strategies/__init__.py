@@ -65,10 +65,8 @@ def by_name(name: str, **options: Any) -> Strategy:
     from exml_sim.strategies import STRATEGIES as strategies
 
     check_choice(name, "strategy", strategies)
-    try:
-        strategy = strategies[name](**options)
-    except TypeError:
-        raise _explain_options(name, strategies[name], options) from None
+    _check_options(name, strategies[name], options)
+    strategy = strategies[name](**options)
     assert isinstance(strategy, Strategy)
     return strategy
 
@@ -87,13 +85,15 @@ def build_plugin(plugin: Plugin, options: Mapping[str, Any]) -> Strategy:
             return check_strategy(make(**options))
         except TypeError:
             if is_dataclass(make):
-                raise _explain_options(plugin.name, make, options) from None
+                _check_options(plugin.name, make, options)
             raise
 
 
-def _explain_options(name: str, kind: Any, options: Mapping[str, Any]) -> ValueError:
-    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(kind))
-    missing = [entry.name for entry in fields(kind) if entry.default is MISSING and entry.name not in options]
-    if missing and options.keys() <= {entry.name for entry in fields(kind)}:
-        return ValueError(f"strategy {name!r} needs a value of {', '.join(missing)}: it has {known}")
-    return ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}")
+def _check_options(name: str, kind: Any, options: Mapping[str, Any]) -> None:
+    """Refuse options that a strategy does not have, and the lack of one that it needs."""
+    required = {entry.name: entry.default is MISSING and entry.default_factory is MISSING for entry in fields(kind)}
+    known = ", ".join(f"{option} (required)" if required[option] else option for option in required)
+    if unknown := [option for option in options if option not in required]:
+        raise ValueError(f"strategy {name!r} does not take the options [{', '.join(unknown)}]: it has {known}")
+    if missing := [option for option in required if required[option] and option not in options]:
+        raise ValueError(f"strategy {name!r} needs a value of {', '.join(missing)}: it has {known}")

@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim._internal.validation import check_choice, check_count
+from exml_sim._internal.validation import check_choice, check_count, shown
 from exml_sim.bandit._ranking import TIES
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
@@ -51,11 +53,17 @@ def check_slack(value: object, name: str) -> float:
     return float(value)
 
 
-def check_numbers(value: Sequence[float], name: str) -> tuple[float, ...]:
-    """Check for finite numbers, one per arm."""
-    numbers = tuple(float(number) for number in value)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must be finite, got {numbers}")
+def check_numbers(value: Any, name: str, above: float = -math.inf) -> tuple[float, ...]:
+    """Check for finite numbers above a limit, one per arm."""
+    numbers: tuple[float, ...] = ()
+    # A value that is not iterable and an integer beyond all floats leave nothing.
+    with suppress(TypeError, OverflowError):
+        entries = tuple(value)
+        if all(isinstance(entry, Real) and not isinstance(entry, bool) for entry in entries):
+            numbers = tuple(map(float, entries))
+    if not numbers or not all(above < number < math.inf for number in numbers):
+        limit = "" if above == -math.inf else f" above {above:g}"
+        raise ValueError(f"{name} must be a list of finite numbers{limit}, one per arm, got {shown(value)}")
     return numbers
 
 

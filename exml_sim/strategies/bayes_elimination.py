@@ -12,7 +12,7 @@ from exml_sim._internal.validation import check_positive
 from exml_sim.bandit._ranking import Scores, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import Checks, check_numbers
+from exml_sim.strategies.base import Checks, check_name, check_numbers
 from exml_sim.strategies.median_elimination import Halving
 
 
@@ -38,6 +38,8 @@ class BayesElimination(Halving):
         "prior_risks": check_numbers,
         "prior_sd": check_positive,
         "sd": check_positive,
+        # Scores of another objective are not on the scale of the prior risks.
+        "objective": check_name("risk"),
     }
 
     prior_risks: tuple[float, ...]

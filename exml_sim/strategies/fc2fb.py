@@ -50,7 +50,11 @@ class Fc2fb(BaseStrategy):
     """
 
     spends_all: ClassVar[bool] = False
-    checks: ClassVar[Checks] = {"sampling": check_name(*SAMPLING), "error_rate": check_probability}
+    checks: ClassVar[Checks] = {
+        "sampling": check_name(*SAMPLING),
+        "error_rate": check_probability,
+        "objective": check_name("risk"),
+    }
 
     sampling: str = "top_two_stopping"
     error_rate: float = math.exp(-1.0)

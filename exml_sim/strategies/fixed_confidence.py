@@ -26,8 +26,8 @@ from exml_sim.strategies.base import BaseStrategy, Checks, check_name, check_pro
 
 
 def _check_growth(value: object, name: str) -> object:
-    if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
     return value
 
 
@@ -176,7 +176,8 @@ class UGapEc(FixedConfidence):
     """Pull the more uncertain of the leader and its strongest rival.
 
     The rival is the undecided arm with the lowest lower limit of its risk. Of the two the one with the wider interval
-    is pulled: intervals shrink with the root of the pulls, so it is the one with fewer of them.
+    is pulled: intervals shrink with the root of the pulls, so it is the one with fewer of them. The leader is the best
+    mean; in the paper it is the arm with the smallest index B_k(t).
     """
 
     by_limits: ClassVar[bool] = True

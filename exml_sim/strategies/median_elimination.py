@@ -88,11 +88,19 @@ class MedianElimination(Halving):
         batch.keep_best(width, fresh=not self.accumulate)
 
 
+def _check_fresh(value: bool, name: str) -> bool:
+    if value:
+        raise ValueError(f"{name} must be False in sequential_halving, got True: choose 'median_elimination'")
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialHalving(MedianElimination):
     """Median elimination with every round scored on its own pulls, floor(B / (T |A|)) of every arm at unit costs.
 
     This was not compared with the text of the paper.
     """
+
+    checks: ClassVar[Checks] = {"accumulate": _check_fresh}
 
     accumulate: bool = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -17,13 +17,6 @@ from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import Checks, check_numbers, check_probability
 from exml_sim.strategies.median_elimination import Halving
-
-
-def _check_variances(value: Sequence[float], name: str) -> tuple[float, ...]:
-    numbers = check_numbers(value, name)
-    if min(numbers, default=1.0) <= 0.0:
-        raise ValueError(f"{name} must be positive and finite, got {numbers}")
-    return numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +43,7 @@ class SHVar(_EqualCosts):
         Variance of one pull of every arm.
     """
 
-    checks: ClassVar[Checks] = {"variances": _check_variances}
+    checks: ClassVar[Checks] = {"variances": partial(check_numbers, above=0.0)}
 
     variances: tuple[float, ...]
 
@@ -80,7 +73,7 @@ class SHVar(_EqualCosts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SHAdavar(_EqualCosts):
+class SHAdaVar(_EqualCosts):
     """Sequential halving with unknown variances: each pull goes to the active arm with the largest U / pulls.
 
     A round has floor(T / ceil(log2 K)) pulls and is scored on these alone. Its first pulls go to the active arms in
@@ -95,6 +88,7 @@ class SHAdavar(_EqualCosts):
         Probability delta with which U may be below the variance.
     """
 
+    registered_name: ClassVar[str] = "shadavar"
     checks: ClassVar[Checks] = {"error_rate": check_probability}
 
     error_rate: float = 0.05

@@ -18,6 +18,10 @@ from exml_sim.testing._properties import CheckError, Loop, PoolBench, Report
 __all__ = ["CheckError", "Report", "check_strategy", "examine", "first_finding"]
 
 
+#: Name of the check that enumerates outcomes, which strategies that stop by evidence do not have.
+EXACT = "exact distribution"
+
+
 def check_strategy(rule: Strategy, **options: Any) -> Report:
     """Examine a rule, and raise `CheckError` if anything is wrong; see `examine` for the options.
 
@@ -42,7 +46,7 @@ def examine(
     alpha: float = 1e-6,
     unit_costs_only: bool = False,
 ) -> Report:
-    """Run all checks.
+    """Run all checks that apply to the strategy.
 
     Parameters
     ----------
@@ -63,7 +67,9 @@ def examine(
     bench = PoolBench(rule, like, seed, alpha, unit_costs_only)
     ran: list[str] = []
     findings = tuple(_findings(bench, pools, ran))
-    return Report(type(rule).__name__, findings, tuple(ran), alpha if bench.counted else 0.0)
+    skipped = () if bench.is_enumerable else (EXACT,)
+    checks = tuple(name for name in ran if name not in skipped)
+    return Report(type(rule).__name__, findings, checks, alpha if bench.counted else 0.0, skipped)
 
 
 def first_finding(rule: Strategy, like: Strategy | Loop | None = None) -> str:
@@ -97,6 +103,6 @@ _CHECKS: dict[str, Callable[[PoolBench], Iterator[str]]] = {
     "clear best": properties.clear,
     "ties": properties.ties,
     "relabelling": properties.relabelling,
-    "exact distribution": properties.check_enumeration,
+    EXACT: properties.check_enumeration,
     "likeness": properties.likeness,
 }

@@ -51,12 +51,15 @@ class Report:
         Names of the checks that ran.
     alpha
         The probability that a right rule is called wrong, at most.
+    skipped
+        Names of the checks that do not apply to the strategy.
     """
 
     name: str
     findings: tuple[str, ...]
     checks: tuple[str, ...]
     alpha: float = 0.0
+    skipped: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -64,9 +67,10 @@ class Report:
         return not self.findings
 
     def __str__(self) -> str:
+        skipped = f"; skipped, since outcomes cannot be enumerated: {', '.join(self.skipped)}" if self.skipped else ""
         if self.passed:
-            return f"{self.name}: {len(self.checks)} checks passed (false-alarm probability {self.alpha:.0e})"
-        return f"{self.name}:\n" + "\n".join(f"- {finding}" for finding in self.findings)
+            return f"{self.name}: {len(self.checks)} checks passed (false-alarm probability {self.alpha:.0e}){skipped}"
+        return f"{self.name}{skipped}:\n" + "\n".join(f"- {finding}" for finding in self.findings)
 
 
 @dataclass
@@ -79,6 +83,7 @@ class PoolBench:
     alpha: float = 1e-6
     unit_costs_only: bool = False
     counted: int = 0
+    is_enumerable: bool = True
 
     def budget(self, pool: Pool, times: int) -> Fraction:
         """Return a multiple of the smallest budget on a pool."""
@@ -97,12 +102,17 @@ def differs(first: Explorations, other: Explorations, back: slice) -> int | None
     return None if same.all() else int(np.flatnonzero(~same)[0])
 
 
-def distribution_by(rule: Strategy, pool: Pool, budget: Fraction) -> tuple[float, ...] | None:
-    """Return the probabilities of the selected arms by enumeration; None where there is too much to enumerate."""
-    from exml_sim.engine.modes._exact import enumerate_distribution
+def distribution_by(
+    bench: PoolBench, pool: Pool, budget: Fraction, other: Strategy | None = None
+) -> tuple[float, ...] | None:
+    """Return the probabilities of the selected arms by enumeration; None where that is impossible or too much."""
+    from exml_sim.engine.modes._exact import NotEnumerableError, enumerate_distribution
 
     try:
-        return enumerate_distribution(pool, rule, budget, OUTCOMES).selected
+        return enumerate_distribution(pool, other or bench.rule, budget, OUTCOMES).selected
+    except NotEnumerableError:
+        bench.is_enumerable &= other is not None
+        return None
     except ValueError as error:
         if "outcomes to enumerate" not in str(error):
             raise
@@ -292,7 +302,7 @@ def relabelling(bench: PoolBench) -> Iterator[str]:
     """Check that the distribution does not depend on the names of the arms."""
     orders = ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0))
     budget = bench.budget(_untied(orders[0]), 4)
-    distributions = [distribution_by(bench.rule, _untied(order), budget) for order in orders]
+    distributions = [distribution_by(bench, _untied(order), budget) for order in orders]
     known = [probabilities for probabilities in distributions if probabilities is not None]
     if len(known) == len(orders):
         named = [[p[order.index(arm)] for arm in range(3)] for order, p in zip(orders, known, strict=True)]
@@ -330,7 +340,7 @@ def check_enumeration(bench: PoolBench) -> Iterator[str]:
 
 def agreement(bench: PoolBench, pool: Pool, budget: Fraction, share: int) -> Iterator[str]:
     """Compare the frequencies of selected arms with the probabilities of the strategy."""
-    probabilities = distribution_by(bench.rule, pool, budget)
+    probabilities = distribution_by(bench, pool, budget)
     if probabilities is None:
         return
     selected = selected_by(bench, pool, budget, range(MANY))
@@ -362,7 +372,7 @@ def likeness(bench: PoolBench) -> Iterator[str]:
         return
     for pool, budget in _battery(bench.like):
         _check_opening(bench, pool, budget)
-        pair = [distribution_by(rule, pool, budget) for rule in (bench.rule, bench.like)]
+        pair = [distribution_by(bench, pool, budget, other) for other in (None, bench.like)]
         where = f"on {pool!r} at budget {show(budget)}"
         if pair[0] is not None and pair[1] is not None:
             gap = max(abs(a - b) for a, b in zip(pair[0], pair[1], strict=True))

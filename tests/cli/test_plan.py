@@ -100,6 +100,19 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
         assert needed_in_simulation(make_panels(result)[0].cells, 0.1) == 1500
 
 
+def test_a_store_with_stopped_cells_states_the_range_of_trials(capsys, tmp_path) -> None:
+    store = tmp_path / "s.sqlite"
+    stop = {"width": 0.3, "check_every": 50}
+    study = known(trials=400, strategies=["ocba"], budgets={"per_arm": [10, 500]}, stop=stop)
+    run(study, store=store, n_jobs=1, progress=False).close()
+    with StudyResult.open(store) as result:
+        trials = [cell.trials for cell in result.summary()]
+    assert min(trials) < max(trials)
+    code, out, _ = call(capsys, "plan", "--store", str(store), "--delta", "0.1")
+    assert code == 0
+    assert f"; {min(trials)} to {max(trials)} trials per budget" in out
+
+
 def test_enough_trials() -> None:
     assert needed_budget.enough_trials(0.05) == 1000
     assert needed_budget.enough_trials(0.001) == 40_000

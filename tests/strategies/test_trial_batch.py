@@ -1,6 +1,7 @@
 """N trials in lock-step are N trials alone, bit for bit; and bad input before anything runs."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -206,9 +207,10 @@ def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
         *[("successive_elimination", {"growth": value}) for value in (2.0, -0.1)],
         ("successive_elimination", {"epsilon": -0.1}),
         ("kl_lucb", {"first_pulls": 0}),
-        ("kl_lucb", {"objective": "risk_per_cost"}),
         ("ugap_eb", {"epsilon": 0.0}),
         ("eb_tc_epsilon", {"epsilon": float("inf")}),
+        ("sequential_halving", {"accumulate": True}),
+        *[("successive_elimination", {"growth": value}) for value in (True, "fast", None)],
         *[("shvar", {"variances": value}) for value in ([0.1, 0.2], [0.1, -0.2, 1, 1, 1])],
         ("shvar", {}),
         *[("ucb_e", {"hardness": value}) for value in (0, None)],
@@ -228,6 +230,38 @@ def test_bad_options_are_named(name, options):
     option = next(reversed(options), "variances")
     with pytest.raises(ValueError, match=words.get(option, option)):
         POOL.explore(by_name(name, **options), 200)
+
+
+@pytest.mark.parametrize(("name", "option"), [("shvar", "variances"), ("bayes_elimination", "prior_risks")])
+@pytest.mark.parametrize("value", [0.25, None, [[1]], ["a"], "12", [], [True] * 5, [np.inf], [10**400], np.array(0.5)])
+def test_a_list_of_numbers_is_checked_at_construction(name: str, option: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^{option} must be a list of finite numbers.*, one per arm, got "):
+        by_name(name, **{option: value})
+
+
+def test_numbers_of_any_kind_and_container_are_kept_as_floats() -> None:
+    values = [Fraction(1, 4), np.float32(0.5), np.int64(1), 2]
+    for given in (values, tuple(values), iter(values), np.array(values, dtype=float)):
+        assert by_name("bayes_elimination", prior_risks=given).prior_risks == (0.25, 0.5, 1.0, 2.0)
+    with pytest.raises(ValueError, match="variances must be a list of finite numbers above 0"):
+        by_name("shvar", variances=[0.1, 0.0])
+
+
+@pytest.mark.parametrize("name", ["kl_lucb", "ugap_ec", "fc2fb", "bayes_elimination"])
+def test_strategies_for_risks_refuse_another_objective_at_construction(name: str) -> None:
+    with pytest.raises(ValueError, match=r"unknown objective 'risk_per_cost': allowed are 'risk'$"):
+        by_name(name, **({"prior_risks": [0.5, 0.4]} if name == "bayes_elimination" else {}), objective="risk_per_cost")
+
+
+def test_only_unknown_options_are_listed() -> None:
+    with pytest.raises(ValueError, match=r"'ucb_e' does not take the options \[hard\]: it has alignment"):
+        by_name("ucb_e", hardness=2, hard=3)
+
+
+def test_sequential_halving_on_all_pulls_is_named() -> None:
+    with pytest.raises(ValueError, match=r"accumulate must be False .* choose 'median_elimination'"):
+        by_name("sequential_halving", accumulate=True)
+    assert not by_name("sequential_halving", accumulate=False).accumulate
 
 
 @pytest.mark.parametrize(

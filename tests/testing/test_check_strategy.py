@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation, by_name
+from exml_sim.strategies.fixed_confidence import KlLucb
 from exml_sim.testing import CheckError, check_strategy, examine, first_finding
 from exml_sim.testing._properties import PoolBench, money
 from tests.quality.strategy_mutants import planted_rule
@@ -166,3 +168,29 @@ def test_money_of_our_strategies(name: str) -> None:
 def test_strategies_for_unit_costs_only() -> None:
     assert "only equal costs" in first_finding(EqualCosts())
     assert check_strategy(EqualCosts(), unit_costs_only=True).passed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FavoursFirst(KlLucb):
+    """Planted error: selects the first arm."""
+
+    def explore(self, batch: Any) -> Any:
+        KlLucb.explore(self, batch)
+        return np.zeros((batch.ledger.trials, 1), dtype=np.int64)
+
+
+def test_a_strategy_that_stops_by_evidence_skips_the_exact_distribution() -> None:
+    for rule in (KlLucb(), by_name("fc2fb")):
+        report = check_strategy(rule, like=rule, alpha=ALARM)
+        assert report.skipped == ("exact distribution",)
+        assert "skipped, since outcomes cannot be enumerated: exact distribution" in str(report)
+        assert "exact distribution" not in report.checks
+        assert "relabelling" in report.checks
+    assert check_strategy(MedianElimination(), like=MedianElimination()).skipped == ()
+
+
+def test_relabelled_arms_of_a_strategy_that_stops_by_evidence_are_compared_by_counts() -> None:
+    report = examine(FavoursFirst())
+    assert report.skipped
+    assert any("by where it stands" in finding for finding in report.findings)
+    assert "EnumeratedSession" not in str(report)

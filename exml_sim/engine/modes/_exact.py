@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from math import comb
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.special import gammaln
@@ -252,6 +253,10 @@ def _check_size(size: int, most: int = MAX_OUTCOMES) -> None:
         )
 
 
+class NotEnumerableError(ValueError):
+    """A strategy that needs more than the scores of the arms has no outcomes to enumerate."""
+
+
 class EnumeratedSession(ArmState):
     """A session whose lines are all outcomes instead of trials."""
 
@@ -284,6 +289,12 @@ class EnumeratedSession(ArmState):
         if fresh and not independent:
             return np.broadcast_to(self._next.max(axis=1, keepdims=True), self._next.shape).copy()
         return self._next
+
+    def evidence(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refuse a stopping rule by evidence."""
+        raise NotEnumerableError(
+            "a strategy that stops by evidence cannot be enumerated: choose mode 'fixed_confidence' or 'monte_carlo'"
+        )
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
         """Take the counts between two cuts of every arm's order."""
