@@ -194,6 +194,9 @@ def command(
         raise click.UsageError("Missing option '--candidate' (or '--costs')")
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
     roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements, groups)
+    group_names = None if groups is None else table.text(groups)
+    if id is not None:
+        table.raw(id)
     levels = () if categories is None else parse_names(categories)
     with table.name_lines():
         X, y, oracle = read_problem(table, roles, request_measurements, levels)
@@ -226,7 +229,7 @@ def command(
     about["groups"] = groups
     start = (model, X, y, dict(zip(oracle.names, oracle.costs, strict=True)))
     how: dict[str, Any] = {"source": oracle, "measurable": request_measurements, "about": about}
-    how["groups"] = None if groups is None else table.text(groups)
+    how["groups"] = group_names
     if force and out.exists():
         clear_target(out, AskTell(*start, **how).journal.run)
     progress = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)

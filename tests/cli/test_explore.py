@@ -164,6 +164,15 @@ def test_a_finished_run_is_continued_with_more_money_candidates_and_fees(data, c
     assert (code, err) == (2, "exml: costs.csv, line 2: a bundle has a name and a fee above 0, got 'visit' and 0\n")
 
 
+@pytest.mark.parametrize("option", ["--groups", "--id"])
+def test_the_dry_run_names_a_column_that_is_not_there(data, capsys, option):
+    command = ["explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run"]
+    code, _, err = run(capsys, *command, option, "nowhere")
+    assert code == 2
+    assert "nowhere" in err
+    assert err.count("\n") == 1
+
+
 def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     before = sorted(data.iterdir())
     code, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run")
