@@ -182,5 +182,5 @@ def test_a_finished_purchase_is_topped_up_and_a_candidate_added(tmp_path):
         with pytest.raises(ValueError, match=message):
             explore_in_laboratory(budget, names, path, laboratory, rows, top_up=True)
     rows = SimpleNamespace(X=rows.X + 1.0, y=rows.y)
-    with pytest.raises(ValueError, match="belongs to another table: table differ"):
+    with pytest.raises(ValueError, match="a run with another table"):
         explore_in_laboratory(500, (low, mid, high), path, laboratory, rows, top_up=True)
