@@ -189,7 +189,7 @@ class Prices:
         units = amount // self.unit
         if units > LARGEST_UNITS:
             raise ValueError(
-                f"an amount of {show(amount)} is more than {LARGEST_UNITS} times the unit {show(self.unit)} "
+                f"an amount of {show(amount):.40} is more than {LARGEST_UNITS} times the unit {show(self.unit)} "
                 "of the price list"
             )
         return units

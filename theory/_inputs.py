@@ -19,7 +19,7 @@ def real(value: ArrayLike, name: str) -> Floats:
     """Return ``value`` as float64; refuse what is not a finite real number."""
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a real number or an array of them, got {value!r:.80}") from None
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite, got {_first(array, ~np.isfinite(array))}")

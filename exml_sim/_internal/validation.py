@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from numbers import Real
 from os import cpu_count
@@ -92,7 +93,8 @@ def as_table(values: ArrayLike, name: str) -> FloatArray:
 
 def check_positive(value: Any, name: str) -> float:
     """Check for one finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)) or value <= 0:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= sys.float_info.max:
         raise ValueError(f"{name} must be a finite number above 0; got {shown(value)}")
     return float(value)
 

@@ -217,7 +217,7 @@ class Ledger:
         if len(set(chosen)) < len(chosen) or not all(0 <= arm < self.prices.size for arm in chosen):
             raise ValueError(f"a window needs different arms from 0 to {self.prices.size - 1}, got {chosen}")
         if exact(budget, "budget") > self.left:
-            raise ValueError(f"a window of {show(exact(budget))} is more than the {show(self.left)} that are left")
+            raise ValueError(f"a window of {show(exact(budget)):.40} is more than the {show(self.left)} that are left")
         return _Window(self, budget, chosen)
 
     def _explain_overspend(self, pulls: IntArray) -> str:

@@ -497,12 +497,12 @@ def check_budget(budget: Fraction, strategy: Strategy, prices: Prices) -> None:
     pulls = budget / min(prices.exact_costs)
     if pulls > MAX_PULLS:
         size = f"{float(min(pulls, Fraction(10**300))):.3g}"
-        raise ValueError(f"a budget of {show(budget)} buys {size} pulls, at most {MAX_PULLS:.0e} are allowed")
+        raise ValueError(f"a budget of {show(budget):.40} buys {size} pulls, at most {MAX_PULLS:.0e} are allowed")
     if budget > 0 and pays_first_round(budget, strategy, prices):
         return
     need = smallest_budget(strategy, prices)
     what = "" if getattr(strategy, "skips_arms", False) else f"one pull of each of {prices.size} arms in "
     raise ValueError(
-        f"a budget of {show(budget)} does not pay for {what}the first round of {type(strategy).__name__}; "
+        f"a budget of {show(budget):.40} does not pay for {what}the first round of {type(strategy).__name__}; "
         f"the smallest budget that works, in steps of {show(prices.unit / prices.size)}, is {show(need)}"
     )

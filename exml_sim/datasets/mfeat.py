@@ -101,7 +101,7 @@ def make_mfeat(
         raise ValueError(f"digits must be three digits: negative, positive, hidden; got {shown(digits)}")
     for digit in digits:
         if not per_class <= int((data.y == digit).sum()):
-            raise ValueError(f"mfeat has fewer than {per_class} rows of digit {digit}")
+            raise ValueError(f"mfeat has fewer than {shown(per_class)} rows of digit {digit}")
     rows = np.concatenate([rng.choice(np.flatnonzero(data.y == digit), per_class, replace=False) for digit in digits])
     coin = rng.choice(np.array([-1, 1]), size=rows.size)
     truth = data.y[rows]

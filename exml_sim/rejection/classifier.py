@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_choice(self.kernel, "kernel", ("gaussian", "linear", "precomputed"))
         if y is not None:  # scikit-learn says itself that they are missing
             check_alike(y)
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        rows, labels = _validate(self, X, y, ensure_min_samples=2)
         check_classification_targets(labels)
         signs = self._encode(labels)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
@@ -265,7 +266,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _values(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Evaluate h and g at the points, in chunks: kernel values with all points at once may not fit."""
         check_is_fitted(self)
-        points: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        points: FloatArray = _validate(self, X, reset=False)
         both = np.column_stack([self.solution_.u, self.solution_.w])
         values = np.empty((len(points), 2))
         for part in chunks(len(points)):
@@ -281,3 +282,11 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return kernels.linear(points, self.X_fit_)
         assert self.gamma_ is not None
         return kernels.gaussian(points, self.X_fit_, gamma=self.gamma_)
+
+
+def _validate(model: RejectionClassifier, *data: Any, **how: Any) -> Any:
+    """Check rows, and labels if there are any, as scikit-learn does; a number that is no float gets a message, too."""
+    try:
+        return validate_data(model, *data, dtype=np.float64, **how)
+    except OverflowError:
+        raise ValueError(f"X must have numbers of at most {sys.float_info.max:.2g} in size") from None

@@ -9,6 +9,7 @@ one or two arms per trial.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -41,14 +42,18 @@ def check_share(value: Money, name: str) -> Money:
 
 def check_probability(value: object, name: str) -> float:
     """Check for a probability strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
         raise ValueError(f"{name} must be between 0 and 1, both excluded, got {value!r}")
     return float(value)
 
 
 def check_slack(value: object, name: str) -> float:
     """Check for a finite difference of risks that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) < math.inf:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not 0.0 <= value <= sys.float_info.max
+    ):
         raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}")
     return float(value)
 

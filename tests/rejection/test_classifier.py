@@ -9,9 +9,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from exml_sim import kernels
+from exml_sim import ParametricPool, kernels
 from exml_sim.datasets.synthetic import draw_rows
 from exml_sim.rejection import RejectionClassifier, solve
+from theory import paper
 
 
 # No check is excused. scikit-learn itself skips check_array_api_input unless SCIPY_ARRAY_API is set.
@@ -131,3 +132,16 @@ def test_texts_and_numbers_as_labels(rows) -> None:
     for labels in (mixed, mixed.tolist()):
         with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'left' and 1"):
             RejectionClassifier().fit(rows.points, labels)
+
+
+@pytest.mark.parametrize("options", [{"C_g": 10**4000}, {"theta": 10**4000}])
+def test_a_number_that_is_no_float_gets_a_message_of_one_short_line(options):
+    X, y = np.arange(8.0)[:, None], np.repeat([-1, 1], 4)
+    for act in (
+        lambda: RejectionClassifier(**options).fit(X, y),
+        lambda: RejectionClassifier().fit([[10**4000]] * 8, y),
+        lambda: ParametricPool.bernoulli([0.4, 0.6]).explore("uniform_allocation", 10**4000),
+        lambda: paper.delta_fail_uniform(10**4000, 8, 0.2, 0.1, 0.5),
+    ):
+        with pytest.raises(ValueError, match=r"\A.{10,300}\Z"):
+            act()
