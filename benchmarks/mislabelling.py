@@ -89,7 +89,7 @@ def judge_estimate(
     low, high = estimate.range
     accuracies = []
     for layer in layers:
-        winner, accepted = layer.model.evaluate(test)
+        winner, accepted, _ = layer.model.evaluate(test)
         accuracies.append(float(np.mean(np.where(accepted, winner, known) == truth)))
     return [float(estimate.estimate[0]), float(low[0] - 1e-9 <= distribution[0] <= high[0] + 1e-9), *accuracies]
 

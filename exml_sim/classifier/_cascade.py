@@ -6,7 +6,7 @@ of its candidates are requested only for these rows. Rows that the last layer re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,6 @@ Values = Oracle | Mapping[str, Any] | None
 #: Between the names of missing candidates.
 AND = " and "
 
-#: Receives rows, and probabilities or values h of the classes, from every layer.
-Watch = Callable[[IntArray, FloatArray], None]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
@@ -44,7 +41,8 @@ class Decisions:
     Attributes
     ----------
     winner
-        Number of the winning class in the last layer that saw the row, shape (n,); -1 if none saw it.
+        Number of the winning class in the last layer that saw the row, or, for undecided rows, in its model of the
+        observed columns, shape (n,); -1 if there is none.
     layer
         Layer that accepted the row, from 1; 0 if none did.
     seen
@@ -53,6 +51,9 @@ class Decisions:
         Candidates whose missing values stopped the row, joined by " and "; "" for decided rows.
     asked
         Rows for which each candidate was requested, in order.
+    outputs
+        Probabilities of the known classes and the hidden one, or values h of rejection models, by the model that found
+        the winner, shape (n, C + 1) or (n, C); NaN if there is none.
     """
 
     winner: IntArray
@@ -60,6 +61,7 @@ class Decisions:
     seen: IntArray
     missing: NDArray[np.str_]
     asked: dict[str, IntArray]
+    outputs: FloatArray
 
     @property
     def hidden(self) -> BoolArray:
@@ -78,12 +80,17 @@ class Decisions:
         return {name: count for name, count in counts.items() if count}
 
     def labels(self, classes: NDArray[Any], hidden_label: Any, undecided: Any = None) -> NDArray[Any]:
-        """Return labels of all rows; an array of objects if known and hidden labels are of different kinds."""
+        """Return labels of all rows; an array of objects if known and hidden labels are of different kinds.
+
+        Without a hidden label, hidden rows get their best known one.
+        """
         labels: NDArray[Any] = classes[np.maximum(self.winner, 0)]
-        extra = [hidden_label] if not self.undecided.any() else [hidden_label, undecided]
+        extra = [] if hidden_label is None else [hidden_label]
+        extra += [undecided] if self.undecided.any() else []
         same_kind = all((np.asarray(label).dtype.kind in "US") == (labels.dtype.kind in "US") for label in extra)
         labels = labels.astype(np.result_type(labels, *map(np.asarray, extra)) if same_kind else object)
-        labels[self.hidden] = hidden_label
+        if hidden_label is not None:
+            labels[self.hidden] = hidden_label
         if self.undecided.any():
             labels[self.undecided] = undecided
         return labels
@@ -98,6 +105,8 @@ class Cascade:
     def __post_init__(self) -> None:
         if not self.layers:
             raise ValueError("a cascade needs at least one layer, got none")
+        if len({layer.model.n_outputs for layer in self.layers}) > 1:
+            raise ValueError("the layers of a cascade must have the same number of outputs")
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -109,7 +118,6 @@ class Cascade:
         X: FloatArray,
         source: Values,
         encodings: Mapping[str, Encodings] | None = None,
-        watch: Watch | None = None,
         fill: Collection[str] = (),
     ) -> Decisions:
         """Send every row through the layers until one accepts it.
@@ -123,8 +131,6 @@ class Cascade:
             needs it.
         encodings
             How recorded values become numbers, by candidate.
-        watch
-            Receives the outputs of every layer.
         fill
             Candidates whose blank cells nobody will fill in. Rows that lack one of them are decided by the initial
             model inside the layer, if there is one. Other rows that lack a value stay undecided.
@@ -133,29 +139,26 @@ class Cascade:
         longest = len(AND.join(self.candidates))
         winner, layer, seen = np.full(n, -1), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         missing: NDArray[np.str_] = np.full(n, "", dtype=f"<U{max(1, longest)}")
+        outputs = np.full((n, self.layers[0].model.n_outputs), np.nan)
         values = _RequestedValues(source, self.candidates, n, encodings)
         pending = np.arange(n)
         for number, current in enumerate(self.layers, 1):
             reaching = pending
-            is_filled = bool(current.candidates) and set(current.candidates) <= set(fill)
-            initial = getattr(current.model, "initial", None) if is_filled else None
+            initial = getattr(current.model, "initial", None) if current.candidates else None
             pending = values.drop_incomplete(current.candidates, pending, missing)
             if initial is not None and len(blank := np.setdiff1d(reaching, pending)):
-                winner[blank], accepted = initial.evaluate(X[blank])
-                if watch is not None:
-                    watch(blank, initial.outputs(X[blank]))
-                missing[blank], seen[blank], layer[blank[accepted]] = "", number, number
+                winner[blank], accepted, outputs[blank] = initial.evaluate(X[blank])
+                if set(current.candidates) <= set(fill):
+                    missing[blank], seen[blank], layer[blank[accepted]] = "", number, number
             if not len(pending):
                 break
             points = np.hstack([X[pending], *(values.fetch(name, pending) for name in current.candidates)])
-            winner[pending], accepted = current.model.evaluate(points)
-            if watch is not None:
-                watch(pending, current.model.outputs(points))
+            winner[pending], accepted, outputs[pending] = current.model.evaluate(points)
             seen[pending] = number
             layer[pending[accepted]] = number
             pending = pending[~accepted]
         asked = {name: np.flatnonzero(mask) for name, mask in values.asked.items()}
-        return Decisions(winner, layer, seen, missing, asked)
+        return Decisions(winner, layer, seen, missing, asked, outputs)
 
     def explain(self, decisions: Decisions, classes: NDArray[Any], hidden_label: Any) -> list[str]:
         """Return one sentence per row."""
@@ -173,6 +176,12 @@ class Cascade:
                 everyone = names[0] if len(names) == 1 else f"all {len(names)} layers"
                 sentences.append(f"{hidden_label}: rejected by {everyone}")
         return sentences
+
+
+def known_probabilities(outputs: FloatArray) -> FloatArray:
+    """Return probabilities of the known classes if no row is hidden, from `Decisions.outputs`."""
+    known = outputs[:, :-1]
+    return np.asarray(known / known.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 class _RequestedValues:

@@ -190,9 +190,15 @@ class LatentModel:
             return np.zeros((0, self.n_classes + 1))
         return scale_odds(normalise(self.probabilities.predict(X)), self.odds)
 
-    def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
-        """Return the winning class of every row, and whether it is accepted."""
-        return decide(self.outputs(X), self.noise, self.theta)
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of `outputs`."""
+        return self.n_classes + 1
+
+    def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray, FloatArray]:
+        """Return the winning class of every row, whether it is accepted, and `outputs`."""
+        outputs = self.outputs(X)
+        return (*decide(outputs, self.noise, self.theta), outputs)
 
     @property
     def initial(self) -> LatentModel | None:

@@ -148,23 +148,23 @@ class RejectionModel:
         """Number of known classes C."""
         return int(self.u.shape[1])
 
-    def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
-        """Return the winning class of every row, and whether it is accepted."""
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of the values h."""
+        return self.n_classes
+
+    def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray, FloatArray]:
+        """Return the winning class of every row, whether it is accepted, and the values h, shape (n, C)."""
         if X.shape[1] != self.anchors.shape[1]:
             raise ValueError(f"this layer was trained on {self.anchors.shape[1]} columns, got {X.shape[1]}")
         if X.shape[0] == 0:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_), np.zeros((0, self.n_classes))
         # In blocks: the kernel values of a million rows do not fit into memory at once.
-        parts = [apply_rejector(cross @ self.u, cross @ self.w) for cross in self._blocks(X)]
-        return np.concatenate([winner for winner, _ in parts]), np.concatenate([accepted for _, accepted in parts])
-
-    def outputs(self, X: FloatArray) -> FloatArray:
-        """Return the values h of every class, shape (n, C)."""
-        return np.vstack([cross @ self.u for cross in self._blocks(X)])
-
-    def _blocks(self, X: FloatArray) -> list[FloatArray]:
         blocks = [X[start : start + KERNEL_BLOCK_ROWS] for start in range(0, X.shape[0], KERNEL_BLOCK_ROWS)]
-        return [self.frame.cross(self.frame.points(block), self.anchors) for block in blocks]
+        crosses = (self.frame.cross(self.frame.points(block), self.anchors) for block in blocks)
+        values = [(cross @ self.u, cross @ self.w) for cross in crosses]
+        h, g = np.vstack([h for h, _ in values]), np.vstack([g for _, g in values])
+        return (*apply_rejector(h, g), h)
 
     def check(self, width: int, n_classes: int) -> None:
         """Raise an error unless all arrays fit together."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.columns import Cells, ColumnEncoding, Encodings, RawTable, encode, fit_encodings, read_raw
-from exml_sim.classifier._cascade import Cascade, Decisions, Layer
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, known_probabilities
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._probability_models import ForestModel, MeanModel, StackedModel
 from exml_sim.classifier._regression import KernelModel
@@ -143,16 +143,20 @@ def _place(column: str | int, names: tuple[str, ...] | None, width: int, candida
     return int(column)
 
 
-FORMAT, VERSION = "exml model", 5
+FORMAT, VERSION = "exml model", 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedModel:
-    """All that predicting needs: a cascade, its labels, and the encodings of its columns, also by candidate."""
+    """All that predicting needs: a cascade, its labels, and the encodings of its columns, also by candidate.
+
+    `hidden` says what rows that look hidden are called: "class" the hidden label, otherwise the best known one.
+    """
 
     cascade: Cascade
     classes: NDArray[Any]
     hidden_label: Any
+    hidden: str
     layout: Layout
     candidates: dict[str, Encodings]
 
@@ -161,7 +165,7 @@ class SavedModel:
         """Take what predicting needs from a fitted classifier."""
         known, widths = model.encodings_, model.widths_
         needed = {name: known.get(name) or _numbered(name, widths[name]) for name in model.cascade_.candidates}
-        return cls(model.cascade_, model.classes_, model.hidden_label, model.layout_, needed)
+        return cls(model.cascade_, model.classes_, model.hidden_label, model.hidden, model.layout_, needed)
 
     def decide(self, observed: Any, values: Mapping[str, Any]) -> Decisions:
         """Decide as `ExMLClassifier.decide`, from the observed columns and those of candidates."""
@@ -172,11 +176,26 @@ class SavedModel:
 
     def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
         """Return labels of decided rows; `undecided` for rows that lack a value."""
-        return decisions.labels(self.classes, self.hidden_label, undecided)
+        return decisions.labels(self.classes, self.hidden_label if self.hidden == "class" else None, undecided)
 
-    def explain(self, decisions: Decisions) -> list[str]:
-        """Return one sentence per row."""
-        return self.cascade.explain(decisions, self.classes, self.hidden_label)
+    def tabulate(self, decisions: Decisions) -> tuple[list[str], list[list[Any]]]:
+        """Return headings and cells of the predictions; what is not known is None.
+
+        Rows that lack a value have no prediction, but the best known label and probabilities by the observed columns.
+        Rejection models have no probabilities.
+        """
+        names = ["prediction", "best_known_label"]
+        best = self.classes.astype(object)[decisions.winner]
+        best[decisions.winner < 0] = None
+        parts = [self.labels(decisions).tolist(), best.tolist()]
+        outputs = decisions.outputs
+        if outputs.shape[1] > len(self.classes):
+            labels = [*self.classes, self.hidden_label] if self.hidden != "never" else [*self.classes]
+            shown = outputs if self.hidden != "never" else known_probabilities(outputs)
+            names += [f"P({label})" for label in labels]
+            parts += [[None if math.isnan(p) else round(p, 4) for p in column] for column in shown.T.tolist()]
+        sentences = self.cascade.explain(decisions, self.classes, self.hidden_label)
+        return [*names, "explanation"], [list(row) for row in zip(*parts, sentences, strict=True)]
 
 
 def _numbered(name: str, width: int) -> Encodings:
@@ -236,7 +255,7 @@ def load(path: Path) -> SavedModel:
         if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
             raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION}")
         saved = unpack(manifest["model"], file)
-        if not isinstance(saved, SavedModel):
+        if not isinstance(saved, SavedModel) or saved.hidden not in ("class", "flag", "never"):
             raise ValueError("it holds no model")
         for encodings in (saved.layout.encodings, *saved.candidates.values()):
             for encoding in encodings:

@@ -137,8 +137,6 @@ LEVEL = 0.95
 #: first is chosen on the choosing half of the tables of `benchmarks.budget_plans` (2, 5, 10 and 20 were tried, 2 has
 #: the smallest mean squared error of planned accuracies), the second by reasoning.
 HALF_ROWS_PER_CLASS, HALF_FACTOR = 2.0, 3.0
-#: Rows that count as one in the error of out-of-fold figures (folds share rows).
-ROWS_PER_INDEPENDENT_ROW = 1.5
 #: Standard deviation of what the curve leaves out: another set may be selected, and sets differ in how fast they are
 #: learned. Chosen on the same tables (0, 0.02, 0.03 and 0.05 were tried).
 MODEL_DEVIATION = 0.03
@@ -222,6 +220,8 @@ class LearningCurve:
         Gain (G - L)/n over the model without candidates, and its standard deviation.
     half
         Rows h with which half of the gain is learned.
+    rows_per_row
+        Rows that count as one in the error of the figures: folds share models, rows of a group are right together.
     """
 
     rows: int
@@ -229,6 +229,7 @@ class LearningCurve:
     gain: float
     gain_deviation: float
     half: float
+    rows_per_row: float
 
     @classmethod
     def of(cls, model: BaseExMLClassifier) -> LearningCurve:
@@ -244,13 +245,13 @@ class LearningCurve:
             raise ValueError(
                 "a plan needs out-of-fold figures of a model with candidates: explore first, without theta"
             )
-        n, gained, lost = evaluation.rows, evaluation.gained, evaluation.lost
+        n, gained, lost, figure = evaluation.rows, evaluation.gained, evaluation.lost, evaluation.metrics[1]
         gain = (gained - lost) / n
         # Half a row each, so that a few rows without any difference are not certain.
         variance = (gained + lost + 1.0) / n - gain**2
-        deviation = math.sqrt(max(variance, 0.0) * ROWS_PER_INDEPENDENT_ROW / n)
+        deviation = math.sqrt(max(variance, 0.0) * figure.rows_per_row / n)
         half = HALF_ROWS_PER_CLASS * len(model.classes_)
-        return cls(n, evaluation.metrics[1].accuracy, gain, deviation, half)
+        return cls(n, figure.accuracy, gain, deviation, half, figure.rows_per_row)
 
     def learned(self, rows: int, half: float | None = None) -> float:
         """Return r(N)/r(n): the gain with `rows` rows as a multiple of the gain of the figures."""
@@ -274,7 +275,7 @@ class LearningCurve:
         spread = sum(weight * (value - shift) ** 2 for weight, value in zip(weights, shifts, strict=True))
         middle = min(max(self.accuracy + shift, 0.0), 1.0)
         chance = self.accuracy * (1.0 - self.accuracy) + 0.5 / self.rows
-        own = math.sqrt(chance * ROWS_PER_INDEPENDENT_ROW / self.rows)
+        own = math.sqrt(chance * self.rows_per_row / self.rows)
         extrapolated = abs(self.learned(rows) - 1.0) * self.gain_deviation
         later = middle * (1.0 - middle) / new_rows if new_rows else 0.0
         deviation = math.sqrt((own + extrapolated) ** 2 + spread + later + MODEL_DEVIATION**2)

@@ -20,7 +20,7 @@ from exml_sim._internal.columns import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_alike, check_random_state, shown
 from exml_sim.classifier._acquisition import AcquisitionManager, Tariff
-from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Values, Watch
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, Values, known_probabilities
 from exml_sim.classifier._growth import (
     Assessment,
     Grower,
@@ -439,10 +439,7 @@ class BaseExMLClassifier:
             If a value is needed and missing; `decide` and `explain` say for which rows. If candidates are columns of X,
             such rows are predicted by the observed columns.
         """
-        decisions = self._decide_all(X, oracle)
-        if self.hidden == "flag":
-            return np.asarray(self.classes_[decisions.winner])
-        return decisions.labels(self.classes_, self.hidden_label)
+        return self._decide_all(X, oracle).labels(self.classes_, self.hidden_label if self.hidden == "class" else None)
 
     def decide(self, X: Any, oracle: Values = None) -> Decisions:
         """Return which layer decided what, row by row, and which values were requested."""
@@ -457,8 +454,8 @@ class BaseExMLClassifier:
     def predict_proba(self) -> Callable[..., FloatArray]:
         """Predict probabilities of the known classes in the order of `classes_`, and of the hidden class last.
 
-        Called with X and an oracle, as `predict`. Every row by the last layer that saw it. Rejection models have no
-        probabilities, and so no such attribute.
+        Called with X and an oracle, as `predict`. Every row by the last layer that saw it. With hidden="never" there is
+        no column of the hidden class. Rejection models have no probabilities, and so no such attribute.
         """
         if hasattr(self, "cascade_"):
             has_probabilities = all(isinstance(layer.model, LatentModel) for layer in self.cascade_.layers)
@@ -468,14 +465,18 @@ class BaseExMLClassifier:
             raise AttributeError(
                 "rejection models have no probabilities: decision_function has their values, model='auto' has both"
             )
-        return self._predict_outputs
+        return self._predict_probabilities
+
+    def _predict_probabilities(self, X: Any, oracle: Values = None) -> FloatArray:
+        outputs = self._decide_all(X, oracle).outputs
+        return known_probabilities(outputs) if self.hidden == "never" else outputs
 
     def decision_function(self, X: Any, oracle: Values = None) -> FloatArray:
         """Return probabilities, or values h of rejection models, by the last layer that saw the row.
 
         Of two classes, the second less the first.
         """
-        outputs = self._predict_outputs(X, oracle)[:, : len(self.classes_)]
+        outputs = self._decide_all(X, oracle).outputs[:, : len(self.classes_)]
         return np.asarray(outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs, dtype=np.float64)
 
     def score(self, X: Any, y: ArrayLike, oracle: Values = None) -> float:
@@ -503,7 +504,7 @@ class BaseExMLClassifier:
     def load(cls, path: str | Path) -> Self:
         """Read what `save`, or exml explore, wrote: it predicts and explains, but has no report."""
         saved = load(Path(path))
-        model = cls(hidden_label=saved.hidden_label)
+        model = cls(hidden_label=saved.hidden_label, hidden=saved.hidden)
         model.cascade_, model.classes_ = saved.cascade, saved.classes
         model.layout_, model.encodings_ = saved.layout, saved.candidates
         return model
@@ -516,19 +517,11 @@ class BaseExMLClassifier:
             raise ValueError("candidate values are columns of X: leave the oracle out")
         return points, oracle if values is None else values
 
-    def _predict_outputs(self, X: Any, oracle: Values = None) -> FloatArray:
-        parts: list[tuple[IntArray, FloatArray]] = []
-        decisions = self._decide_all(X, oracle, lambda rows, outputs: parts.append((rows, outputs)))
-        out = np.zeros((len(decisions.layer), len(self.classes_) + 1))
-        for rows, outputs in parts:
-            out[rows, : outputs.shape[1]] = outputs
-        return out
-
-    def _decide_all(self, X: Any, oracle: Values, watch: Watch | None = None) -> Decisions:
+    def _decide_all(self, X: Any, oracle: Values) -> Decisions:
         """Decide all rows, or raise an error that names all candidates that rows lack."""
         points, source = self._split(X, oracle)
         fill = tuple(source) if oracle is None and isinstance(source, Mapping) else ()
-        decisions = self.cascade_.decide(points, source, self.encodings_, watch, fill)
+        decisions = self.cascade_.decide(points, source, self.encodings_, fill)
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
             lacking = decisions.count_lacking(self.cascade_.candidates)

@@ -2,8 +2,8 @@
 
 Every row is predicted by models fitted without it: by nested cross-validation, or, for
 rejection models and cascades of more than two layers, by the folds that also chose theta, which is optimistic. Metrics
-are about observed labels. Their intervals are those of Clopper and Pearson, with 2 rows counted as one after nested
-cross-validation, and more where rows of a group are right or wrong together (`design_effect`). What is said about the
+are about observed labels. Their intervals are those of Clopper and Pearson, with 2 rows counted as one, because
+folds share models, and more where rows of a group are right or wrong together (`design_effect`). What is said about the
 truth holds under both readings, with and without a hidden class.
 """
 
@@ -245,7 +245,7 @@ def evaluate(
     plain = (winners[0] if latent is None else latent.label_probabilities.argmax(axis=1))[rows]
     majority = np.full(len(rows), np.bincount(truth, minlength=len(classes)).argmax())
     accepted, everything = predicted >= 0, np.ones(len(rows), dtype=np.bool_)
-    wide = 1.0 if nested is None else constants.ROWS_PER_INDEPENDENT_ROW
+    wide = constants.ROWS_PER_INDEPENDENT_ROW
     groups = None if nested is None else nested.groups
     metrics = [_measure("this model, on the rows that it accepts", predicted, truth, accepted, wide, groups)]
     gained = lost = None

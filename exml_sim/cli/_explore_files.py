@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.columns import fill_missing
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
@@ -103,25 +103,19 @@ def write_results(
         if name in paid and model.bought_[model.ledger_.names.index(name), row]:
             paid[name][row] = values
     paid = {name: fill_missing(model.encodings_[name], values) for name, values in paid.items()}
-    probabilities = np.full((len(table), len(model.classes_) + 1), np.nan)
-
-    def watch(places: IntArray, outputs: FloatArray) -> None:
-        # Rejection models have no probability of the hidden class.
-        probabilities[places] = outputs if outputs.shape[1] == probabilities.shape[1] else np.nan
-
-    decisions = model.cascade_.decide(model.layout_.split(X)[0], paid, watch=watch)
+    decisions = model.cascade_.decide(model.layout_.split(X)[0], paid)
     heads, ids = make_id_columns(table, roles.id)
-    results = zip(y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
-    rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
+    names, cells = saved.tabulate(decisions)
+    rows = [[*start, label, *rest] for start, label, rest in zip(ids, y.tolist(), cells, strict=True)]
     texts = {
         "ledger.csv": model.ledger_.to_csv(),
         "purchases.csv": write_csv(["round", "layer", "purpose", "candidate", *heads], _purchases(model, ids)),
-        "predictions.csv": write_csv([*heads, "observed", "prediction", "explanation"], rows),
+        "predictions.csv": write_csv([*heads, "observed", *names], rows),
         "report.md": report,
     }
     for name, text in texts.items():
         write_file(out / name, text)
-    facts = page_values(model, decisions) | {"inspect": _list_suspects(model, heads, rows, probabilities)}
+    facts = page_values(model, decisions) | {"inspect": _list_suspects(model, heads, rows, decisions.outputs)}
     write_file(out / "report.html", page(report, facts, title))
     aside = out / ".model.npz.part"
     aside.unlink(missing_ok=True)
@@ -131,16 +125,22 @@ def write_results(
 
 
 def _list_suspects(
-    model: BaseExMLClassifier, heads: list[str], rows: list[list[object]], probabilities: FloatArray
+    model: BaseExMLClassifier, heads: list[str], rows: list[list[object]], outputs: FloatArray
 ) -> dict[str, Any]:
-    """List the decided rows whose observed labels are the least probable, with their probabilities."""
+    """List the rows whose observed labels are the least probable, with their probabilities, if there are any."""
+    # Rejection models have no probabilities.
+    probabilities = outputs if outputs.shape[1] > len(model.classes_) else np.full_like(outputs, np.nan)
     places = {label: place for place, label in enumerate(model.classes_.tolist())}
     observed = len(heads)
     chances = np.array([probabilities[i, places[row[observed]]] for i, row in enumerate(rows)])
     suspects = [i for i in np.argsort(chances, kind="stable")[:MAX_SUSPECTS] if chances[i] < MAX_LABEL_PROBABILITY]
     columns = ["row", *heads[1:], "observed", "prediction", "P(observed label)", "P(hidden class)"]
+
+    def shown(cells: list[object]) -> list[str]:
+        return ["" if cell is None else str(cell) for cell in cells]
+
     cells = [
-        [f"{heads[0]} {rows[i][0]}", *map(str, rows[i][1 : observed + 2]), f"{chances[i]:.2f}", f"{p:.2f}"]
+        [f"{heads[0]} {rows[i][0]}", *shown(rows[i][1 : observed + 2]), f"{chances[i]:.2f}", f"{p:.2f}"]
         for i, p in zip(suspects, probabilities[suspects, -1], strict=True)
     ]
     return {"columns": columns, "rows": cells}

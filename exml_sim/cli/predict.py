@@ -39,8 +39,9 @@ def command(
 ) -> None:
     """Classify the rows of the table DATA (CSV, .gz or Parquet) with a MODEL that exml explore saved.
 
-    Only the candidates that the model uses are read, and only for rows that the layers before reject. Where such a
-    value is missing, the prediction is blank and the explanation says what to measure.
+    Every row gets a prediction, the best known label and the probabilities of all classes. Only the candidates that the
+    model uses are read, and only for rows that the layers before reject. Where such a value is missing, the prediction
+    is blank, the explanation says what to measure, and the other columns are predicted without candidates.
 
     Example: exml predict exml-out/model.npz new.csv --out predictions.csv
     """
@@ -51,9 +52,9 @@ def command(
     heads, ids = make_id_columns(table, id)
     with table.name_lines():
         decisions = saved.decide(table.raw_table(saved.layout.observed_names), _values(saved, table))
-    names = [*heads, "prediction", "explanation"]
-    results = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
-    rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
+    names, cells = saved.tabulate(decisions)
+    names = [*heads, *names]
+    rows = [[*start, *rest] for start, rest in zip(ids, cells, strict=True)]
     if out is not None:
         write_file(out, write_csv(names, rows))
     lacking = decisions.count_lacking(saved.cascade.candidates)

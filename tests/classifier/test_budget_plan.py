@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from exml_sim.classifier.budget_plan import LearningCurve, _Worth, plan_budget
 from exml_sim.cli import main as command_line
 from tests.classifier.tasks import synthetic
 
-CURVE = LearningCurve(60, 0.8, 0.2, 0.05, 4.0)
+CURVE = LearningCurve(60, 0.8, 0.2, 0.05, 4.0, 2.0)
 
 
 def main(*arguments: object) -> int:
@@ -53,6 +54,19 @@ def test_net_benefit_agrees_with_simulation(value, cost):
     error = profit.std() / math.sqrt(n)
     # Seven standard errors: a false alarm in fewer than 1e-11 of all seeds.
     assert abs(profit.mean() - worth.net_benefit(rows, money)) < 7.0 * error
+
+
+def test_rows_of_a_group_count_as_fewer_in_the_interval(fitted):
+    model, oracle = fitted
+    curve, figure = LearningCurve.of(model), model.evaluation_.metrics[1]
+    assert curve.rows_per_row == figure.rows_per_row == 2.0
+    wide = replace(curve, rows_per_row=8.0).predict(60)
+    assert wide[1] < curve.predict(60)[1] < curve.predict(60)[2] < wide[2]
+    rows, oracle, *_ = synthetic(per_class=60, angles=[10, 90])
+    copies = np.repeat(np.arange(0, len(rows.y), 4), 4)
+    copied = ExMLClassifier(budget=100, explore="always", model="forest")
+    copied.fit(rows.X[copies], rows.y[copies], oracle.take_rows(copies))
+    assert LearningCurve.of(copied).rows_per_row > 3.0
 
 
 def test_nothing_is_worth_its_money_without_value(fitted):

@@ -29,7 +29,7 @@ def test_section_5_1():
         codes = (rows.y > 0).astype(int)
         accuracies = []
         for theta in (0.1, 0.2, 0.3, 0.4):
-            winner, accepted = fit_rejection_model(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(
+            winner, accepted, _ = fit_rejection_model(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(
                 test.X
             )
             accuracies.append(np.mean(np.where(accepted, 2 * winner - 1, 3) == truth))

@@ -70,7 +70,7 @@ def test_without_a_hidden_class_the_size_is_small_and_zero_is_the_plain_model():
     assert chosen.gain_deviations < MIN_SIZE_DEVIATIONS
     assert chosen.size == SMALL_HIDDEN_SIZE
     plain = fit_em(KernelFitter(), X, y, 2, hidden_share=0.0)
-    winner, accepted = plain.model.evaluate(X)
+    winner, accepted, _ = plain.model.evaluate(X)
     assert accepted.all()
     slow = normalise(KernelFitter()(X, one_hot(y, 2))[0].predict(X)).argmax(axis=1)
     np.testing.assert_array_equal(winner, slow)
@@ -119,7 +119,7 @@ def test_the_hidden_class_is_found_where_a_threshold_loses_much_of_it(name):
     X, y, _ = blobs()
     new, _, truth = blobs(600, seed=1)
     found = fit_em(make_fitter(name, len(y), 0), X, y, 2)
-    winner, accepted = found.model.evaluate(new)
+    winner, accepted, _ = found.model.evaluate(new)
     accuracy = np.mean(np.where(accepted, winner, 2) == truth)
     likely = RandomForestClassifier(60, random_state=0).fit(X, y).predict_proba(new)
     threshold = np.mean(np.where(likely.max(axis=1) >= 0.75, likely.argmax(axis=1), 2) == truth)
@@ -134,7 +134,7 @@ def test_lopsided_mislabelling_is_noticed():
     share = {}
     for law in (uniform_noise(2), None):
         found = fit_em(KernelFitter(), X, y, 2, law)
-        winner, accepted = found.model.evaluate(new)
+        winner, accepted, _ = found.model.evaluate(new)
         share[law is None] = np.mean(np.where(accepted, winner, 2)[truth == 2] == 2)
     assert share[True] > 0.9
     assert share[True] >= share[False]
@@ -152,7 +152,7 @@ def test_a_small_hidden_class_is_found_when_its_size_is_known():
     (X, y, _), (new, _, truth) = drawn(300), drawn(2000)
     accuracy, called = {}, {}
     for size in (None, 0.08):
-        winner, accepted = fit_em(KernelFitter(), X, y, 2, hidden_share=size).model.evaluate(new)
+        winner, accepted, _ = fit_em(KernelFitter(), X, y, 2, hidden_share=size).model.evaluate(new)
         accuracy[size], called[size] = np.mean(np.where(accepted, winner, 2) == truth), np.mean(~accepted)
     assert called[0.08] < 0.12 < called[None]
     assert accuracy[0.08] > accuracy[None] + 0.1
@@ -171,7 +171,7 @@ def test_a_known_size_does_not_forbid_to_call_a_mixed_region_hidden():
     (X, y, _), (new, _, truth) = drawn(300), drawn(2000)
     accuracy = {}
     for size in (None, 0.2):
-        winner, accepted = fit_em(KernelFitter(), X, y, 2, hidden_share=size).model.evaluate(new)
+        winner, accepted, _ = fit_em(KernelFitter(), X, y, 2, hidden_share=size).model.evaluate(new)
         accuracy[size] = np.mean(np.where(accepted, winner, 2) == truth)
     assert accuracy[0.2] > accuracy[None] - 0.02
 

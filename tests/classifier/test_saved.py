@@ -37,7 +37,9 @@ def test_round_trip(task, path):
     saved = load(path)
     decisions = saved.decide(test.X, values)
     np.testing.assert_array_equal(saved.labels(decisions), model.predict(test.X, values))
-    assert saved.explain(decisions) == model.explain(test.X, values)
+    names, cells = saved.tabulate(decisions)
+    assert names == ["prediction", "best_known_label", "explanation"]
+    assert [row[2] for row in cells] == model.explain(test.X, values)
     assert saved.layout.feature_names == ("column 0", "column 1")
     assert {name: own[0].name for name, own in saved.candidates.items()} == {name: name for name in model.selected_}
     for entry, other in zip(saved.cascade.layers, model.cascade_.layers, strict=True):
@@ -58,6 +60,36 @@ def test_text_labels_and_names(tmp_path):
     assert saved.classes.tolist() == ["sick", "well"]
     assert saved.layout.observed_names == ("age", "dose")
     assert {name: [part.name for part in own] for name, own in saved.candidates.items()} == {"90°": ["q"]}
+
+
+@pytest.mark.parametrize("hidden", ["class", "flag", "never"])
+def test_predictions_have_the_best_known_label_and_probabilities(tmp_path, hidden):
+    rows, oracle, test, _, values = synthetic(per_class=40, angles=[90])
+    model = ExMLClassifier(budget="60%", explore="always", model="forest", hidden=hidden, hidden_label=9)
+    model.fit(rows.X, rows.y, oracle).save(tmp_path / "m.npz")
+    saved, loaded = load(tmp_path / "m.npz"), ExMLClassifier.load(tmp_path / "m.npz")
+    names, cells = saved.tabulate(saved.decide(test.X, values))
+    columns = dict(zip(names, zip(*cells, strict=True), strict=True))
+    assert names == [
+        "prediction",
+        "best_known_label",
+        *[f"P({label})" for label in [*model.classes_, 9][: 2 if hidden == "never" else 3]],
+        "explanation",
+    ]
+    for fitted in (model, loaded):
+        assert list(columns["prediction"]) == fitted.predict(test.X, values).tolist()
+        proba = fitted.predict_proba(test.X, values)
+        np.testing.assert_allclose(np.transpose([columns[name] for name in names[2:-1]]), proba, atol=5e-5)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert set(columns["best_known_label"]) <= set(model.classes_)
+    assert (9 in columns["prediction"]) == (hidden == "class")
+    known = [p == best for p, best in zip(columns["prediction"], columns["best_known_label"], strict=True) if p != 9]
+    assert all(known)
+    # Without the candidate, rows that the first layer rejects keep its probabilities, and have no prediction.
+    _, cells = saved.tabulate(saved.decide(test.X, {}))
+    stopped = [row for row in cells if row[0] is None]
+    assert stopped
+    assert all(row[1] in model.classes_ and abs(sum(row[2:-1]) - 1.0) < 1e-3 for row in stopped)
 
 
 class Bomb:

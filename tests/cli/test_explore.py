@@ -74,6 +74,7 @@ def test_predicting_asks_only_for_what_was_bought(data, capsys):
     lines = list(csv.DictReader(out.splitlines()))
     assert [line["prediction"] for line in lines] == ["ill", "well", "hidden", ""]
     assert lines[3]["explanation"].endswith("the next layer needs high")
+    assert float(lines[2]["P(hidden)"]) > max(float(lines[2]["P(ill)"]), float(lines[2]["P(well)"]))
     assert err == "exml: 1 of 4 rows need a value of high for a prediction\n"
     (data / "less.csv").write_text("a,b\n0,0.1\n")
     code, out, err = run(capsys, "predict", "o/model.npz", "less.csv", "--out", "p.csv")
@@ -122,7 +123,9 @@ def test_json_and_quiet(data, capsys):
     code, out, err = run(capsys, "predict", "o/model.npz", "data.csv", "--quiet")
     assert (code, err) == (0, "")
     lines = list(csv.DictReader(out.splitlines()))
-    assert [{**row, "line": str(row["line"])} for row in predicted["predictions"]] == lines
+    assert list(lines[0]) == ["line", "prediction", "best_known_label", "P(ill)", "P(well)", "P(hidden)", "explanation"]
+    texts = [{k: "" if v is None else str(v) for k, v in row.items()} for row in predicted["predictions"]]
+    assert texts == lines
     remarks = run(capsys, "predict", "o/model.npz", "data.csv")[2]
     assert remarks == "".join(
         f"exml: {count} of 180 rows need a value of {name} for a prediction\n"
