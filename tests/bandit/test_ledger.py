@@ -126,9 +126,9 @@ def test_the_last_cent_of_every_trial() -> None:
     # A refused round leaves no trace in any trial.
     assert ledger.spent_units.tolist() == [0, 0, 0]
     ledger.buy([[6, 0], [1, 0], [0, 3]])
-    # Trial 0 would have spent 1.5 in all, trial 1 1.6: the worst one is named.
-    with pytest.raises(Overspend, match=r"round 2 would cost 1\.5 in trial 1, but only 1\.1 of the budget 1\.2"):
-        ledger.buy([[9, 0], [0, 5], [0, 0]])
+    # Trial 0 would have spent 1.5 in all, trial 1 1.3, of which 1.2 now: the one that spends most in all is named.
+    with pytest.raises(Overspend, match=r"round 2 would cost 0\.9 in trial 0, but only 0\.6 of the budget 1\.2"):
+        ledger.buy([[9, 0], [0, 4], [0, 0]])
     assert ledger.rounds == 1
     ledger.forget()
     assert ledger.charge(np.array([6, 11, 3]))

@@ -87,6 +87,7 @@ def test_schedules_are_those_of_a_plain_loop() -> None:
         # gap + r / sqrt m <= min(r, 1 - 2 theta).
         (lambda gap: tighter.impossible_rows(gap, 0.25, 0.5, 16), 0.375, 0.3751, "gap \\+ r / sqrt m"),
         (lambda gap: tighter.impossible_rows(gap, 0.25, 0.25, 16), 0.1875, 0.1876, "gap \\+ r / sqrt m"),
+        (lambda gap: tighter.impossible_rows(gap, 0.375, 0.5, 16), 0.125, 0.1251, "gap \\+ r / sqrt m"),
         # gap <= 1 - inf loss.
         (lambda gap: tighter.lemma_4(1000, gap, 0.25, 0.5), 0.5, 0.500001, "Delta_max"),
         # gap <= min(1, kappa^2 (1/C_h + 1/C_g) / 16).
