@@ -152,10 +152,11 @@ class ArrayOracle(_Priced):
             self._tables[name] = table
         return self._tables[name]
 
-    def take_rows(self, rows: IntArray) -> ArrayOracle:
-        """Return some of the rows, encoded by their own levels."""
+    def take_rows(self, rows: IntArray, names: Sequence[str] | None = None) -> ArrayOracle:
+        """Return some of the rows, encoded by their own levels, of some of the candidates."""
         costs = dict(zip(self._names, self._costs, strict=True))
-        return ArrayOracle({name: table.take_rows(rows) for name, table in self._raw.items()}, costs)
+        chosen = self._names if names is None else names
+        return ArrayOracle({name: self._raw[name].take_rows(rows) for name in chosen}, {n: costs[n] for n in chosen})
 
     def encoded_by(self, encodings: Mapping[str, Encodings]) -> ArrayOracle:
         """Return the same candidates with the encodings of a fitted model."""

@@ -46,6 +46,7 @@ def fit_previous(
     theta: float | None = None,
     hidden_share: float | None = None,
     large: bool = False,
+    decided: latent.LatentFit | None = None,
 ) -> latent.LatentFit:
     """Fit a layer by the rule of the first version; the parameters are those of `fit_em`."""
     p = normalise(fit(X, one_hot(y, n_classes))[1])

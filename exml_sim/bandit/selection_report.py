@@ -183,7 +183,7 @@ class SelectionReport:
         text = f"About {more} more {'row' if more == 1 else 'rows'} would settle it"
         if self.rows_left is None or self.more_rows <= self.rows_left:
             return text
-        return f"{text}, more than the {self.rows_left} that the table has left"
+        return "The table has too few rows left to settle it"
 
     def lines(self) -> list[str]:
         """Write the result, its method, and what of it is proven."""

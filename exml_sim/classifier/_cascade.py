@@ -24,6 +24,8 @@ Values = Oracle | Mapping[str, Any] | None
 
 #: Between the names of missing candidates.
 AND = " and "
+#: The layer without candidates.
+INITIAL = "the model of the observed columns"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +111,11 @@ class Cascade:
             raise ValueError("the layers of a cascade must have the same number of outputs")
 
     @property
+    def layer_names(self) -> list[str]:
+        """What the layers see, in words."""
+        return [f"the model with {AND.join(c)}" if (c := layer.candidates) else INITIAL for layer in self.layers]
+
+    @property
     def candidates(self) -> tuple[str, ...]:
         """Candidates that some layer needs, first use first."""
         return tuple(dict.fromkeys(name for layer in self.layers for name in layer.candidates))
@@ -162,19 +169,16 @@ class Cascade:
 
     def explain(self, decisions: Decisions, classes: NDArray[Any], hidden_label: Any) -> list[str]:
         """Return one sentence per row."""
-        sees = [", ".join(layer.candidates) for layer in self.layers]
-        names = [f"layer {i} (observed features{f' and {c}' if c else ' only'})" for i, c in enumerate(sees, 1)]
-        sentences = []
+        sentences, names = [], self.layer_names
         for row in range(len(decisions.layer)):
             if decisions.missing[row]:
                 before = f"rejected by {names[decisions.seen[row] - 1]}; " if decisions.seen[row] else ""
-                sentences.append(f"undecided: {before}the next layer needs {decisions.missing[row]}")
+                sentences.append(f"undecided: {before}the next model needs {decisions.missing[row]}")
             elif decisions.layer[row]:
                 label = classes[decisions.winner[row]]
                 sentences.append(f"{label}: accepted by {names[decisions.layer[row] - 1]}")
             else:
-                everyone = names[0] if len(names) == 1 else f"all {len(names)} layers"
-                sentences.append(f"{hidden_label}: rejected by {everyone}")
+                sentences.append(f"{hidden_label}: rejected by {' and '.join(names)}")
         return sentences
 
 

@@ -171,7 +171,7 @@ class LatentModel:
         None: the likeliest class. A number: the winner must also be the observed label with probability above
         1 - theta (Chow's rule).
     odds
-        Factor on the odds of the hidden class.
+        Factor on the odds of the hidden class; 0 if there is none.
     """
 
     probabilities: ProbabilityModel
@@ -212,7 +212,7 @@ class LatentModel:
         """Raise an error unless all parts fit together."""
         if self.noise.shape != (n_classes,) or not ((self.noise >= 0.0) & (self.noise < 1.0)).all():
             raise ValueError("a layer has no usable label noise")
-        if not self.odds > 0.0:
+        if not self.odds >= 0.0:
             raise ValueError("a layer has no usable odds")
         self.probabilities.check(width, n_classes + 1)  # type: ignore[attr-defined]
 
@@ -283,6 +283,7 @@ def fit_em(
     theta: float | None = None,
     hidden_share: float | None = None,
     large: bool = False,
+    decided: LatentFit | None = None,
 ) -> LatentFit:
     """Fit a layer with a latent hidden class by EM.
 
@@ -298,13 +299,16 @@ def fit_em(
         Approximate share of hidden rows, if known; chosen if None (see the module).
     large
         Choose the size, but keep the fit of the large one, for `LatentFit.resize`.
+    decided
+        A fit whose size is taken over instead of choosing one.
     """
     plain, predictions = fit(X, np.column_stack([one_hot(y, n_classes), np.zeros(len(y))]))
     label_probabilities = normalise(predictions[:, :-1])
     estimate = estimate_label_noise(label_probabilities, y) if noise is None else None
     q = estimate.estimate if estimate is not None else np.asarray(noise)
     if hidden_share == 0.0:
-        return LatentFit(LatentModel(plain, q, theta), normalise(predictions), label_probabilities, estimate, 0.0)
+        alone = LatentModel(plain, q, theta, 0.0)
+        return LatentFit(alone, scale_odds(normalise(predictions), 0.0), label_probabilities, estimate, 0.0)
     parts = np.clip(hidden_parts(label_probabilities, q), 0.0, 1.0)
     most = constants.MAX_HIDDEN_SIZE / (n_classes + 1) if hidden_share is None else hidden_share
     model, odds, f = _run_em(fit, X, y, q, label_probabilities, parts, most)
@@ -312,8 +316,8 @@ def fit_em(
     if hidden_share is None:
         gain = brier(label_probabilities, y) - brier(mix_labels(f, q), y)
         deviations = float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(y)), 1e-12)) if len(y) > 1 else 0.0
-        if deviations < constants.MIN_SIZE_DEVIATIONS:
-            size = constants.SMALL_HIDDEN_SIZE
+        small = constants.SMALL_HIDDEN_SIZE if deviations < constants.MIN_SIZE_DEVIATIONS else None
+        size = small if decided is None else decided.size
         if size is not None and not large:
             model, odds, f = _run_em(fit, X, y, q, label_probabilities, parts, size / (n_classes + 1))
     return LatentFit(LatentModel(model, q, theta, odds), f, label_probabilities, estimate, size, deviations)

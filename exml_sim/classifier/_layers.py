@@ -168,6 +168,9 @@ class RejectionLayers(LayerFitter):
 class LatentLayers(LayerFitter):
     """Layers with the hidden class as a class of its own."""
 
+    #: A fit whose size of the hidden class is taken over; None to choose.
+    decided: LatentFit | None = None
+
     def fit_initial(self, X: FloatArray, y: IntArray) -> FittedLayer:
         """Fit on all rows; a row that this layer decides is never seen again, so it must be confident."""
         highest = (1.0 - 1.0 / self._n_classes) / constants.INITIAL_LAYER_ODDS
@@ -222,8 +225,8 @@ class LatentLayers(LayerFitter):
             if name == "auto":
                 name = choose_family(X, y, n_classes, seed, kernel, groups)
             fitter = make_fitter(name, len(y), seed, kernel)
-        share = parameters.hidden_share
-        return fit_em(keep_together(fitter, groups), X, y, n_classes, parameters.label_noise, theta, share, large), name
+        fit, noise, share = keep_together(fitter, groups), parameters.label_noise, parameters.hidden_share
+        return fit_em(fit, X, y, n_classes, noise, theta, share, large, self.decided), name
 
 
 def make_layer_fitter(
@@ -307,7 +310,7 @@ def stack(fit: LatentFit, first: LatentFit, rows: IntArray, y: IntArray, width: 
     model = StackedModel(first.model.probabilities, fit.model.probabilities, width, weight, odds)
     mixed = replace(
         fit,
-        model=LatentModel(model, noise, fit.model.theta),
+        model=LatentModel(model, noise, fit.model.theta, 1.0 if fit.model.odds > 0.0 else 0.0),
         out_of_fold=(1.0 - weight) * ahead + weight * fit.out_of_fold,
         label_probabilities=(1.0 - weight) * first.label_probabilities[rows] + weight * fit.label_probabilities,
     )

@@ -48,7 +48,9 @@ def normalise(values: FloatArray) -> FloatArray:
 
 
 def scale_odds(f: FloatArray, odds: float) -> FloatArray:
-    """Multiply the odds of the last target."""
+    """Multiply the odds of the last target; by 0 it gets probability 0."""
+    if odds == 0.0:
+        return np.column_stack([f[:, :-1] / f[:, :-1].sum(axis=1, keepdims=True), np.zeros(len(f))])
     return normalise(np.column_stack([f[:, :-1], odds * f[:, -1]])) if odds != 1.0 else f
 
 
@@ -175,7 +177,7 @@ class StackedModel:
     def check(self, width: int, targets: int) -> None:
         """Raise an error for a damaged part or weight."""
         odds = tuple(self.odds)
-        if not 0 < self.width <= width or not 0.0 <= self.weight <= 1.0 or len(odds) != 2 or not min(odds) > 0.0:
+        if not 0 < self.width <= width or not 0.0 <= self.weight <= 1.0 or len(odds) != 2 or not min(odds) >= 0.0:
             raise ValueError("a mixture has no usable weight or width")
         self.first.check(self.width, targets)  # type: ignore[attr-defined]
         self.second.check(width, targets)  # type: ignore[attr-defined]

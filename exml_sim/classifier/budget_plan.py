@@ -175,8 +175,8 @@ class BudgetPlan:
     advice
         The headline.
     best, break_even
-        Budget with the largest expected net benefit, and the largest one without a loss; None to buy nothing, or
-        without a value per correct prediction.
+        Budget with the largest expected net benefit, and the largest of the listed ones without a loss; None to buy
+        nothing, or without a value per correct prediction.
     """
 
     selected: tuple[str, ...]
@@ -187,6 +187,13 @@ class BudgetPlan:
     advice: str
     best: BudgetPoint | None = None
     break_even: Fraction | None = None
+
+    @property
+    def next_budget(self) -> Fraction | None:
+        """The listed budget after the break-even one, which loses money; None if that is the last."""
+        if self.break_even is None:
+            return None
+        return min((point.budget for point in self.points if point.budget > self.break_even), default=None)
 
     def text(self) -> str:
         """Render the plan, the advice first."""
@@ -350,13 +357,19 @@ def _list_budgets(
         left = (rows - have) * price
         parts = dict.fromkeys([Fraction(0), *(Fraction(int(left * Fraction(f))) for f in FRACTIONS), left])
         return [(spent + part, have + int(part / price)) for part in sorted(parts) if part <= left]
-    counts, strategy = [rows] * len(tariff.costs), model.resolve().strategy
-    everything, budgets = tariff.total(counts), []
+    strategy, everyone = model.resolve().strategy, range(len(tariff.costs))
+    counts, budgets = [rows for _ in everyone], []
+    everything, selected = tariff.total(counts), {tariff.names.index(name) for name in model.selected_}
     for fraction in FRACTIONS:
         budget = Fraction(int(everything * Fraction(fraction)))
-        _, first = plan_first_round(tariff, counts, budget, len(model.classes_), strategy)
-        if first:
-            bought = first + int((budget - tariff.total([first] * len(counts))) / price)
+        compared, first = plan_first_round(tariff, counts, budget, len(model.classes_), strategy)
+        # A single candidate is not compared. Where too little money leaves out a selected one, another set is bought.
+        if len(everyone) > 1 and not (first and selected <= set(compared)):
+            continue
+        paid = compared if first else ()
+        spent_first = tariff.total([first if arm in paid else 0 for arm in everyone])
+        bought = first + int((budget - spent_first - tariff.setup(selected, paid)) / price)
+        if bought > 0:
             budgets.append((budget, min(rows, bought)))
     return budgets
 
@@ -412,10 +425,10 @@ def _find_reason(plan: BudgetPlan, worth: _Worth) -> str:
     if not plan.points:
         return "no budget pays for a comparison of the candidates"
     if curve.gain <= 0.0:
-        return "the candidates have not improved the predictions"
+        return "the candidates have not improved the predictions: predict without them"
     if worth.prediction_cost >= worth.value * gain:
         each = f"{plan.prediction_cost:.3g} per predicted row"
-        return f"predictions would cost {each}, more than the gain of {gain:.1%} is worth"
+        return f"predictions would cost {each}, more than the gain of {gain:.1%} is worth: predict without candidates"
     if plan.spent and worth.mean(curve.rows) > 0.0:
         return "further rows cost more than they would improve the predictions; use the model as it is"
     limit = curve.gain - NormalDist().inv_cdf(0.5 + LEVEL / 2.0) * curve.gain_deviation

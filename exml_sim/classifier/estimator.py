@@ -118,7 +118,7 @@ class BaseExMLClassifier:
         (`exml_sim.classifier._latent_class`), uniform, or probabilities of the known classes in sorted order.
     hidden : {"class", "flag", "never"}, default "class"
         What `predict` returns for rows that look hidden: "class" the hidden label; "flag" the best known label, while
-        `decide` and `predict_proba` still have the hidden class. "never": nobody expects a hidden class, and none is
+        `predict_hidden` has the probability of being hidden. "never": nobody expects a hidden class, and none is
         fitted.
     hidden_share : float in [0, 1), optional
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default
@@ -454,8 +454,9 @@ class BaseExMLClassifier:
     def predict_proba(self) -> Callable[..., FloatArray]:
         """Predict probabilities of the known classes in the order of `classes_`, and of the hidden class last.
 
-        Called with X and an oracle, as `predict`. Every row by the last layer that saw it. With hidden="never" there is
-        no column of the hidden class. Rejection models have no probabilities, and so no such attribute.
+        Called with X and an oracle, as `predict`. Every row by the last layer that saw it. Only with hidden="class",
+        where `predict` returns the hidden label, there is a column of the hidden class. Rejection models have no
+        probabilities, and so no such attribute.
         """
         if hasattr(self, "cascade_"):
             has_probabilities = all(isinstance(layer.model, LatentModel) for layer in self.cascade_.layers)
@@ -465,11 +466,20 @@ class BaseExMLClassifier:
             raise AttributeError(
                 "rejection models have no probabilities: decision_function has their values, model='auto' has both"
             )
-        return self._predict_probabilities
 
-    def _predict_probabilities(self, X: Any, oracle: Values = None) -> FloatArray:
+        def predict_proba(X: Any, oracle: Values = None) -> FloatArray:
+            outputs = self._decide_all(X, oracle).outputs
+            return outputs if self.hidden == "class" else known_probabilities(outputs)
+
+        # Ensembles of scikit-learn read the name of the method.
+        return predict_proba
+
+    def predict_hidden(self, X: Any, oracle: Values = None) -> FloatArray:
+        """Predict the probability of being hidden, whatever `hidden` is."""
         outputs = self._decide_all(X, oracle).outputs
-        return known_probabilities(outputs) if self.hidden == "never" else outputs
+        if outputs.shape[1] == len(self.classes_):
+            raise ValueError("rejection models have no probabilities: model='auto' has")
+        return outputs[:, -1]
 
     def decision_function(self, X: Any, oracle: Values = None) -> FloatArray:
         """Return probabilities, or values h of rejection models, by the last layer that saw the row.

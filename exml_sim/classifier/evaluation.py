@@ -100,7 +100,9 @@ class HiddenClass:
     excludes_large
         Whether the labels show no class as large as a known one.
     share_limit
-        Upper limit of the share of hidden rows, for every label noise that is possible.
+        Upper limit of the share of hidden rows, if they carry labels with the given label noise, or with equal shares.
+    is_noise_given
+        Whether the label noise was given.
     if_none
         Accuracy of the best known label on new rows if nothing is hidden, and its interval.
     if_hidden
@@ -111,6 +113,7 @@ class HiddenClass:
     share_limit: float
     if_none: tuple[float, float, float]
     if_hidden: tuple[float, float]
+    is_noise_given: bool = False
 
     def sentences(self) -> list[str]:
         """Return the statements in words; presence is never stated."""
@@ -120,13 +123,13 @@ class HiddenClass:
                 "The labels show no class as large as a known one; in the benchmark this was said wrongly for "
                 f"{constants.MISSED_LARGE_CLASSES:.0%} of such classes. A smaller class may exist."
             )
-        limit = f"At most {self.share_limit:.0%} of the rows are hidden."
-        if self.share_limit >= 1.0:
-            limit = "The share of hidden rows has no upper limit: nearly all of them may carry one label."
+        limit = f"At most {self.share_limit:.0%} of the rows are hidden"
+        if not self.is_noise_given:
+            limit += ", if all known labels are equally frequent among them. If one label prevails, more may be hidden"
         accuracy, low, high = self.if_none
         return [
             claim,
-            limit,
+            f"{limit}.",
             f"If nothing is hidden, the best known label is right for {accuracy:.1%} of new rows "
             f"({low:.1%} to {high:.1%}).",
             f"If a class is hidden, {self.if_hidden[0]:.1%} to {self.if_hidden[1]:.1%} of the accepted rows are right.",
@@ -259,7 +262,8 @@ def evaluate(
     if last.fitted.latent is not None and last.candidates:
         diagnostics += diagnose_noise(last.fitted.latent.label_noise, list(classes))
     hidden = int((~accepted).sum())
-    readings = None if nested is None else _read_both_ways(nested, truth, last.fitted.latent)
+    latent = last.fitted.latent
+    readings = None if nested is None or latent is None else _read_both_ways(nested, truth, latent)
     return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics), readings)
 
 
@@ -268,13 +272,13 @@ def _widened_interval(right: float, rows: float, rows_per_row: float) -> tuple[f
     return clopper_pearson(right / rows_per_row, rows / rows_per_row, constants.CONFIDENCE_LEVEL)
 
 
-def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFit | None) -> HiddenClass:
+def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFit) -> HiddenClass:
     """Return accuracies with and without a hidden class, and the upper limit of its share.
 
     If rows are hidden, an accepted one of them is wrong although its label may agree. The lower limit counts the
     expected number of such rows as wrong. A hidden row carries a label other than the winner's with probability 1 - q
-    at least, with q the largest possible share of one label, so the share is at most the upper limit of errors over
-    1 - q.
+    at least, with q the share of the most frequent label among hidden rows, so their share is at most the upper limit
+    of errors over 1 - q. Labels do not tell q: without a given label noise it is 1/C.
     """
     right, accepted, rows, groups = nested.winner == labels, nested.accepted, len(labels), nested.groups
     wide = constants.ROWS_PER_INDEPENDENT_ROW * design_effect(right, groups)
@@ -286,17 +290,14 @@ def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentF
     )[0]
     high = _widened_interval(confirmed, accepted.sum(), narrow)[1]
     missed = _widened_interval(float((~right).sum()), rows, wide)[1]
-    noise, deviations = None if latent is None else latent.label_noise, np.nan
-    largest = 1.0 if latent is None else float(latent.model.noise.max())
-    if noise is not None:
-        largest = float(noise.range[1].max())
-    if latent is not None:
-        deviations = latent.gain_deviations
+    is_given = latent.label_noise is None
+    largest = float(latent.model.noise.max()) if is_given else 1.0 / len(latent.model.noise)
     return HiddenClass(
-        bool(deviations < constants.MIN_SIZE_DEVIATIONS),
-        1.0 if largest >= 1.0 else min(1.0, missed / (1.0 - largest)),
+        bool(latent.gain_deviations < constants.MIN_SIZE_DEVIATIONS),
+        min(1.0, missed / (1.0 - largest)) if largest < 1.0 else 1.0,
         (float(right.mean()), *_widened_interval(float(right.sum()), rows, wide)),
         (low, high),
+        is_given,
     )
 
 
@@ -368,8 +369,9 @@ def _diagnose_metrics(
     if gained is None or lost is None:
         return warnings
     if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
-        text = f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
-        warnings.append(Diagnostic("candidates_do_not_help", text + "exploration may not pay", "warning"))
+        text = f"the candidates make {gained} rows right and {lost} wrong: "
+        text += "no significant improvement" if gained > lost else "no candidate helps, predict without them"
+        warnings.append(Diagnostic("candidates_do_not_help", text, "warning"))
     return warnings
 
 
@@ -409,12 +411,14 @@ def cross_validate(
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if len(records) == 1:
             fitter = LatentLayers(parameters, n_classes, rng, None if groups is None else groups[inside])
+            fitter.decided = last.fitted.latent
             model: Any = fitter.fit_initial(first.points[inside], y[inside]).model
             f = model.outputs(first.points[outside])
             best, kept = decide(f, model.noise, model.theta)
             parts = best, kept, f[:, -1] * model.noise[best]
         else:
             fitter = LatentLayers(parameters, n_classes, rng, groups)
+            fitter.decided = last.fitted.latent
             parts = _predict_augmented(fitter, records, y, inside, outside, parameters)
         winner[outside], accepted[outside], rate[outside] = parts
     return NestedPredictions(winner, accepted, rate, own)

@@ -152,7 +152,7 @@ def page_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, An
     rounds = [ledger.round_pulls(number)[0] for number in range(1, ledger.rounds + 1)]
     prices = ledger.prices.exact_costs
     costs = [sum((int(n) * cost for n, cost in zip(pulls, prices, strict=True)), Fraction(0)) for pulls in rounds]
-    layers = {f"layer {k}": int((decisions.layer == k).sum()) for k in range(1, len(model.cascade_.layers) + 1)}
+    layers = {name: int((decisions.layer == k).sum()) for k, name in enumerate(model.cascade_.layer_names, 1)}
     rest = {"hidden": int(decisions.hidden.sum()), "value not bought": int(decisions.undecided.sum())}
     return {
         "layers": layers_to_dict(model.records_, model.tariff_.names),

@@ -47,11 +47,14 @@ def plan_table(path: Path, given: Mapping[str, Any], seed: int) -> BudgetPlan:
     if not MIN_PILOT_ROWS <= number <= len(complete):
         raise ValueError(f"a pilot needs {MIN_PILOT_ROWS} to {len(complete)} complete rows of the table, got {number}")
     rows = np.random.default_rng(seed).permutation(complete)[:number]
-    plans = []
+    plans, names = [], oracle.names
     # Sets of several candidates are more accurate, and cost more at every prediction: money decides.
-    for limit in (None, 1) if worth["value_per_correct"] is not None and len(oracle.names) > 1 else (None,):
-        model = BaseExMLClassifier(budget="100%", explore="always", max_candidates=limit, random_state=seed)
+    singles = [(name,) for name in names] if worth["value_per_correct"] is not None and len(names) > 1 else []
+    for offered in (names, *singles):
+        model = BaseExMLClassifier(budget="100%", explore="always", random_state=seed)
+        pilot = oracle.take_rows(rows, offered)
         with table.name_lines():
-            model.fit(X.take_rows(rows), y[rows], oracle.take_rows(rows))
-        plans.append(plan_budget(model, oracle.costs, int(available.sum(axis=1).min()), is_pilot=True, **worth))
+            model.fit(X.take_rows(rows), y[rows], pilot)
+        there = available[[names.index(name) for name in offered]].sum(axis=1).min()
+        plans.append(plan_budget(model, pilot.costs, int(there), is_pilot=True, **worth))
     return max(plans, key=lambda plan: 0.0 if plan.best is None else plan.best.net_benefit or 0.0)

@@ -43,7 +43,7 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
     return fill_template(
         "exploration.html",
         scripts=["chart.js", "page.js"],
-        data=[{"chart": entry} for entry in (chart, accuracy) if entry],
+        data=[{"chart": entry} for entry in (accuracy, chart) if entry],
         accuracy=accuracy,
         inspect=facts.get("inspect"),
         title=title,

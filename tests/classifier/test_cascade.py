@@ -12,8 +12,10 @@ class Above:
     def __init__(self, limit):
         self.limit = limit
 
+    n_outputs = 1
+
     def evaluate(self, X):
-        return X[:, 0].astype(int) % 2, X[:, -1] > self.limit
+        return X[:, 0].astype(int) % 2, X[:, -1] > self.limit, self.limit + X[:, :1]
 
 
 class Source:
@@ -47,6 +49,8 @@ def test_every_layer_sees_what_the_one_before_gave_up():
     assert result.hidden.tolist() == [True, True] + [False] * 6
     assert result.seen.tolist() == [3, 3, 3, 3, 2, 2, 1, 1]
     assert result.winner.tolist() == [0, 1] * 4
+    # The outputs are those of the last layer that saw the row.
+    assert result.outputs[:, 0].tolist() == [2.5, 3.5, 4.5, 5.5, 7.5, 8.5, 11.5, 12.5]
     # Accepted rows cost nothing, and no value is asked for twice.
     assert source.asked == [("ct", r) for r in range(6)] + [("mri", r) for r in range(4)]
     assert {name: rows.tolist() for name, rows in result.asked.items()} == {"ct": [*range(6)], "mri": [*range(4)]}

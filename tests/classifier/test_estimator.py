@@ -192,11 +192,15 @@ def test_explanations_and_missing_values():
     decisions, lines = model.decide(test.X, values), model.explain(test.X, values)
     assert len(lines) == len(test.X)
     for line, layer, hidden in zip(lines, decisions.layer, decisions.hidden, strict=True):
-        assert (f"accepted by layer {layer}" in line) if layer else line.startswith("3: rejected by all 2 layers")
+        assert (
+            (f"accepted by {model.cascade_.layer_names[layer - 1]}" in line)
+            if layer
+            else line.startswith("3: rejected by the model of the observed columns and the model with")
+        )
         assert hidden == (layer == 0)
     row = int(np.flatnonzero(decisions.seen == 2)[0])
     values["90°"] = np.where(np.arange(len(test.X))[:, None] == row, np.nan, values["90°"])
-    assert "the next layer needs 90°" in model.explain(test.X, values)[row]
+    assert "the next model needs 90°" in model.explain(test.X, values)[row]
     with pytest.raises(ValueError, match=rf"1 row needs a value of candidate '90°' \(1\), the first is row {row}"):
         model.predict(test.X, values)
     with pytest.raises(ValueError, match=r"rows need a value of candidate '90°' \(\d+\), the first is row"):
@@ -204,7 +208,7 @@ def test_explanations_and_missing_values():
     # Without any values explain says which rows need one, and the others are as before.
     alone, all_there = model.explain(test.X), model.explain(test.X, {**values, "90°": np.nan_to_num(values["90°"])})
     for entry, other, seen in zip(alone, all_there, decisions.seen, strict=True):
-        assert entry == other if seen == 1 else entry.endswith("the next layer needs 90°")
+        assert entry == other if seen == 1 else entry.endswith("the next model needs 90°")
 
 
 def test_scores_in_the_report_are_those_of_the_rounds():
@@ -226,7 +230,7 @@ FIXED_BUDGET = sorted(
     name
     for name, rule in STRATEGIES.items()
     if not hasattr(rule, "confidence")
-    and name not in ("oracle_allocation", "fc2fb", "shadavar")
+    and name not in ("oracle_allocation", "fc2fb", "shadavar", "random_subset")
     # They start again with new rows, which a finite table may not have.
     and not name.startswith("doubling_")
     # One purchase per pull takes minutes of fits; tests of strategies cover these rules.
@@ -241,6 +245,14 @@ def test_a_rule_with_a_confidence_is_refused_before_anything_is_bought(strategy)
     record = Recording(oracle)
     said = refused(ExMLClassifier.paper(budget=90, strategy=strategy), rows, record)
     assert "needs scores of rows that no model has seen: candidate_score must be 'held_out'" in said
+    assert record.asked == []
+
+
+def test_a_strategy_that_leaves_candidates_out_is_an_error():
+    rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90])
+    record = Recording(oracle)
+    message = refused(ExMLClassifier(budget=90, strategy="random_subset", candidate_score="risk"), rows, record)
+    assert "random_subset leaves some out: choose another strategy" in message
     assert record.asked == []
 
 

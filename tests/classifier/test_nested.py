@@ -1,10 +1,13 @@
 """Nested cross-validation: no row predicts itself, copies stay together, and both readings are stated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.classifier import ExMLClassifier, _layers, evaluation
+from exml_sim.classifier._latent_class import LabelNoise, LatentFit, LatentModel
 from exml_sim.classifier._probability_models import draw_folds, group_duplicates, join_groups
 from exml_sim.classifier.evaluation import NestedPredictions, _read_both_ways, cross_validate, design_effect
 from exml_sim.oracle import ArrayOracle
@@ -143,11 +146,19 @@ def test_both_readings_by_hand():
     winner, labels = np.zeros(10, dtype=np.int64), np.array([0] * 7 + [1, 0, 1])
     accepted = np.arange(10) < 8
     rate = np.where(accepted, 0.5 / 8, 0.4)
-    readings = _read_both_ways(NestedPredictions(winner, accepted, rate), labels, None)
+    noise = np.array([0.5, 0.3, 0.2])
+    latent = LatentFit(LatentModel(None, noise), np.zeros((10, 4)), np.zeros((10, 3)))
+    readings = _read_both_ways(NestedPredictions(winner, accepted, rate), labels, latent)
     assert readings.if_hidden[0] == clopper_pearson(6.5 / 2, 8 / 2)[0]
     assert readings.if_hidden[1] == clopper_pearson(7 / 2, 8 / 2)[1]
     assert readings.if_none[0] == 0.8
-    assert readings.share_limit == 1.0
+    # Two of ten labels are no winner; hidden rows carry the commonest label with probability 1/2 as given, or 1/3.
+    most = clopper_pearson(2 / 2, 10 / 2)[1]
+    assert readings.share_limit == min(1.0, most / 0.5)
+    estimated = replace(latent, label_noise=LabelNoise(np.eye(3), np.zeros(3), 10))
+    assert _read_both_ways(NestedPredictions(winner, accepted, rate), labels, estimated).share_limit == min(
+        1.0, most / (2 / 3)
+    )
     assert not readings.excludes_large
     text = " ".join(readings.sentences())
     assert "cannot decide whether a hidden class exists" in text

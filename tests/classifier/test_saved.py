@@ -78,11 +78,20 @@ def test_predictions_have_the_best_known_label_and_probabilities(tmp_path, hidde
     ]
     for fitted in (model, loaded):
         assert list(columns["prediction"]) == fitted.predict(test.X, values).tolist()
-        proba = fitted.predict_proba(test.X, values)
-        np.testing.assert_allclose(np.transpose([columns[name] for name in names[2:-1]]), proba, atol=5e-5)
+        proba, hidden_proba = fitted.predict_proba(test.X, values), fitted.predict_hidden(test.X, values)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+        shown = np.transpose([columns[name] for name in names[2:-1]])
+        if hidden == "flag":
+            # Probabilities fit to the labels that `predict` returns; the file has both.
+            assert proba.shape[1] == 2
+            np.testing.assert_allclose(
+                shown, np.column_stack([proba * (1 - hidden_proba[:, None]), hidden_proba]), atol=5e-5
+            )
+        else:
+            np.testing.assert_allclose(shown, proba, atol=5e-5)
     assert set(columns["best_known_label"]) <= set(model.classes_)
     assert (9 in columns["prediction"]) == (hidden == "class")
+    assert np.all(model.predict_hidden(test.X, values) == 0.0) == (hidden == "never")
     known = [p == best for p, best in zip(columns["prediction"], columns["best_known_label"], strict=True) if p != 9]
     assert all(known)
     # Without the candidate, rows that the first layer rejects keep its probabilities, and have no prediction.

@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
@@ -138,6 +139,19 @@ def test_decision_function_and_probabilities(kind, classes):
     if any(decided.seen > 1):
         with pytest.raises(ValueError, match="rows need a value of candidate"):
             model.predict_proba(X)
+
+
+@pytest.mark.parametrize("hidden", ["flag", "never"])
+def test_ensembles_and_scores_of_probabilities(hidden):
+    X, y = frame()
+    model, forest = one_table(hidden=hidden), RandomForestClassifier(5, random_state=0)
+    for ensemble in (VotingClassifier, StackingClassifier):
+        options = {"voting": "soft"} if ensemble is VotingClassifier else {"cv": 2}
+        fitted = ensemble([("exml", model), ("forest", forest)], **options).fit(X, y)
+        assert fitted.predict_proba(X).shape == (120, 2)
+    loss = cross_val_score(model, X, y, scoring="neg_log_loss", cv=2)
+    assert np.all(loss < 0.0)
+    assert np.all(np.isfinite(loss))
 
 
 @pytest.mark.parametrize("kind", ["auto", "forest", "kernel", "rejection"])

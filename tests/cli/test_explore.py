@@ -61,7 +61,7 @@ def test_a_whole_run(data, capsys):
     selected = next(line.split(": ")[1].rstrip(".") for line in out.splitlines() if line.startswith("Selected"))
     paid = set.intersection(*({b["line"] for b in bought if b["candidate"] == name} for name in selected.split(", ")))
     for p in predictions:
-        assert p["line"] in paid or p["prediction"] == "" or "layer 1" in p["explanation"]
+        assert p["line"] in paid or p["prediction"] == "" or "the model of the observed columns" in p["explanation"]
 
 
 @pytest.mark.usefixtures("unseen_pictures")
@@ -73,7 +73,7 @@ def test_predicting_asks_only_for_what_was_bought(data, capsys):
     assert code == 0
     lines = list(csv.DictReader(out.splitlines()))
     assert [line["prediction"] for line in lines] == ["ill", "well", "hidden", ""]
-    assert lines[3]["explanation"].endswith("the next layer needs high")
+    assert lines[3]["explanation"].endswith("the next model needs high")
     assert float(lines[2]["P(hidden)"]) > max(float(lines[2]["P(ill)"]), float(lines[2]["P(well)"]))
     assert err == "exml: 1 of 4 rows need a value of high for a prediction\n"
     (data / "less.csv").write_text("a,b\n0,0.1\n")
@@ -230,7 +230,7 @@ def test_no_exploration_needed(data, capsys):
     assert (data / "exml-out/purchases.csv").read_text() == "round,layer,purpose,candidate,line\n"
     code, out, err = run(capsys, "predict", "exml-out/model.npz", "easy.csv")
     assert (code, err) == (0, "")
-    assert "accepted by layer 1" in out
+    assert "accepted by the model of the observed columns" in out
 
 
 @pytest.mark.parametrize(

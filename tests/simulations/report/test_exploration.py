@@ -28,7 +28,12 @@ FACTS: dict[str, Any] = {
     ],
     "purchases": [{"low": 27, "high": 27}, {"high": 100}],
     "money": [54.0, 254.0],
-    "decisions": {"layer 1": 10, "layer 2": 80, "hidden": 30, "value not bought": 0},
+    "decisions": {
+        "the model of the observed columns": 10,
+        "the model with ct": 80,
+        "hidden": 30,
+        "value not bought": 0,
+    },
 }
 REPORT = (
     "# Report\n\nSelected: <b>x</b> \\*.\nWarning: w.\n\n## A \\_\n\n| a | |\n|---|---|\n| 1 | <i> |\n\n- one\n- two\n"
