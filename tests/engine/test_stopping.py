@@ -9,7 +9,7 @@ from scipy.special import betaln
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.engine import Store, run
 from exml_sim.engine._statistics import bounded_sequence, confidence_sequence
-from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.exact_distributions import uniform_selection_probabilities
 from tests.engine.studies import known
 
 MEANS = (0.4, 0.5, 0.6)

@@ -9,7 +9,7 @@ import pytest
 
 from exml_sim.engine import run
 from tests.statistical import instances
-from tests.statistical.alarms import agrees
+from tests.statistical.alpha_budget import agrees
 from tests.statistical.bounds import FRESH, REUSE, UNIFORM
 from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
 from tests.statistical.planted_table import printed_regret, ties

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exml_sim.strategies import MedianElimination
-from tests.statistical.alarms import agrees
+from tests.statistical.alpha_budget import agrees
 from tests.statistical.wrong_strategies import BUGS, ROWS, WORLD, WorseHalf, seen
 from theory import tighter
 from theory.verdicts import judge

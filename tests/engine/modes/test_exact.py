@@ -18,7 +18,7 @@ from exml_sim.engine._trials import outcomes
 from exml_sim.engine.modes._exact import enumerate_cell
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
-from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.exact_distributions import uniform_selection_probabilities
 from tests.engine.studies import known
 from theory.exact import failure, make_pool, median_selection, uniform_selection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.statistical.alarms import STATED, TOTAL
+from tests.statistical.alpha_budget import STATED, TOTAL
 
 ROOT = Path(__file__).parents[2]
 
