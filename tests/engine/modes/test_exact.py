@@ -92,8 +92,8 @@ class FixedSampler(RowSampler):
         super().__init__(Seeds.of(0, range(len(orders))), n_arms, n_rows, RowOptions())
         self._given = orders
 
-    def draw(self, pulls, fresh):
-        start = self._start(fresh).copy()
+    def draw(self, pulls, fresh_rows):
+        start = self._start(fresh_rows).copy()
         self._fresh = np.zeros_like(self.counts)
         for t, k in np.argwhere(pulls > 0):
             for j in range(start[t, k], start[t, k] + pulls[t, k]):
