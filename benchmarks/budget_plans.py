@@ -77,12 +77,12 @@ def main() -> None:
             print(json.dumps(record), flush=True)
     for source in ("pilot", "exploration"):
         own = [record for record in records if record["source"] == source]
-        held = sum(record["held"] for record in own)
+        covered = sum(record["held"] for record in own)
         errors = [record["accuracy"] - record["realised"] for record in own]
         width = np.mean([record["upper"] - record["lower"] for record in own])
         print(
-            f"{source}: {held} of {len(own)} planned accuracies in their interval ({held / len(own):.0%}, required "
-            f"{REQUIRED:.0%}); mean error {np.mean(errors):+.3f}, mean width {width:.3f}"
+            f"{source}: {covered} of {len(own)} planned accuracies in their interval ({covered / len(own):.0%}, "
+            f"required {REQUIRED:.0%}); mean error {np.mean(errors):+.3f}, mean width {width:.3f}"
         )
 
 

@@ -1,7 +1,7 @@
 """Speed of the rejection solver against its peers: ``python -m benchmarks.solver [--quick] [--table NAME]``.
 
 Every figure is a ratio of medians taken in this process on this machine, all on one core and in processor time, which
-other work on the machine stretches less than the clock on the wall. (The batch table gives the wall time of two threads
+other work on the machine lengthens less than the wall time. (The batch table gives the wall time of two threads
 as well.) The peers: cvxpy with Clarabel on the same problem (its own `solve` call, canonicalisation included), and
 scikit-learn's SVC on the same Gram matrix, a smaller problem (one function instead of two), at the C that weighs loss
 against norm alike: SVC's C = 1/(2 C_h).
@@ -34,7 +34,7 @@ from exml_sim.rejection import BatchSolution, solve, solve_batch
 THETAS = (0.1, 0.2, 0.3, 0.4)
 PENALTIES = (1.0, 0.1)
 REPEATS = 5
-WALL_REPEATS = 15  # the clock on the wall needs more: other work on the machine stretches it
+WALL_REPEATS = 15  # the wall time needs more: other work on the machine lengthens it
 
 
 @dataclass(frozen=True)

@@ -131,12 +131,12 @@ def uniform(means: list[float], budget: int, rng: np.random.Generator) -> int:
     return min(range(len(means)), key=arms.rank)
 
 
-def median_elimination(means: list[float], budget: int, rng: np.random.Generator, *, fresh: bool = False) -> int:
+def median_elimination(means: list[float], budget: int, rng: np.random.Generator, *, fresh_rows: bool = False) -> int:
     """Keep the better half after each of ceil(log2 K) rounds of equal money, on all pulls so far."""
     arms, left = Arms(means, rng), list(range(len(means)))
     rounds = math.ceil(math.log2(len(means)))
     for _ in range(rounds):
-        if fresh:
+        if fresh_rows:
             arms.forget()
         for arm in left:
             arms.pull(arm, budget // (rounds * len(left)))
@@ -146,7 +146,7 @@ def median_elimination(means: list[float], budget: int, rng: np.random.Generator
 
 def sequential_halving(means: list[float], budget: int, rng: np.random.Generator) -> int:
     """Karnin, Koren and Somekh (2013): the same, every round on its own pulls."""
-    return median_elimination(means, budget, rng, fresh=True)
+    return median_elimination(means, budget, rng, fresh_rows=True)
 
 
 def successive_rejects(means: list[float], budget: int, rng: np.random.Generator) -> int:

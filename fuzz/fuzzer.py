@@ -77,7 +77,7 @@ class Fuzzer:
 
 
 def mix(usual: SearchStrategy[Any], rare: SearchStrategy[Any], odds: int) -> SearchStrategy[Any]:
-    """Draw from a rare strategy about once in so many times."""
+    """Draw from a rare strategy about once in that many times."""
     return st.integers(0, odds).flatmap(lambda number: rare if number == odds // 2 else usual)
 
 

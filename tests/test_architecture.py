@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 #: Modules of exml_sim.bandit that run strategies by name: they are above the strategies, the others below.
 POOLS = ("exml_sim.bandit.pool", "exml_sim.bandit.parametric", "exml_sim.bandit.rows")
 #: Names that the package itself hands out, by the module behind them.
-FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
+PUBLIC_NAMES = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 #: The one import that goes up: `Pool.compare` puts results beside bounds, and only simulations knows both.
 COMPARE = re.compile(r"exml_sim/bandit/pool\.py:\d+ imports simulations\.compare")
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
@@ -82,7 +82,7 @@ def names_in(node: ast.Import | ast.ImportFrom, module: str, file: Path, known: 
     above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
     source = ".".join([*above, *([node.module] if node.module else [])])
     inside = (f"{source}.{alias.name}" for alias in node.names)
-    return [name if name in known else FRONT_DOOR.get(name, source) for name in inside]
+    return [name if name in known else PUBLIC_NAMES.get(name, source) for name in inside]
 
 
 @lru_cache(maxsize=1024)
@@ -189,7 +189,7 @@ def test_theory_knows_numbers_only_and_the_system_does_not_know_the_theory() -> 
     assert offenders == ["pool.py"], "only Pool.compare"
 
 
-def test_the_front_door_opens_every_name() -> None:
+def test_every_public_name_can_be_imported() -> None:
     assert all(getattr(exml_sim, name) is not None for name in exml_sim.__all__)
     above = [name for name, home in exml_sim._HOME.items() if home.startswith(("theory", "simulations"))]
     assert above == ["Comparison", "compare", "plot"]

@@ -90,7 +90,7 @@ def study_of(folder: Path, *, in_call: str = "", at_import: str = "", in_pool: s
     return Study.from_table(BASE, [file])
 
 
-def refuse(study: Study, folder: Path, message: str, **options: Any) -> str:
+def catch_error(study: Study, folder: Path, message: str, **options: Any) -> str:
     with pytest.raises(PluginError, match=message) as caught:
         run(study, store=folder / "out.sqlite", n_jobs=1, progress=False, **options)
     assert "\n" not in str(caught.value)
@@ -104,7 +104,7 @@ def refuse(study: Study, folder: Path, message: str, **options: Any) -> str:
 @pytest.mark.parametrize("kind", CALLS)
 def test_calls_that_are_refused(kind: str, tmp_path: Path) -> None:
     text, message = CALLS[kind]
-    assert "'Mine'" in refuse(study_of(tmp_path, in_call=text), tmp_path, message)
+    assert "'Mine'" in catch_error(study_of(tmp_path, in_call=text), tmp_path, message)
 
 
 @pytest.mark.parametrize("text", ["DICE = np.random.default_rng()", "DICE = random.Random()", "START = time.time()"])
@@ -116,7 +116,7 @@ def test_imports_that_are_refused(text: str, tmp_path: Path) -> None:
 def test_pools_and_bounds_are_watched(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"'arms' called os.urandom"):
         study_of(tmp_path, in_pool="np.random.default_rng().random()").cells()
-    refuse(study_of(tmp_path, in_bound="random.random()"), tmp_path, "'half' called random.random")
+    catch_error(study_of(tmp_path, in_bound="random.random()"), tmp_path, "'half' called random.random")
 
 
 @pytest.mark.parametrize(
@@ -141,21 +141,21 @@ def test_seeded_generators_and_imports_are_allowed(text: str, tmp_path: Path) ->
 def test_other_answers_in_larger_blocks_are_found(tmp_path: Path) -> None:
     """The smoke test has no such block; the trial that every block runs again alone has another result."""
     study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected = (selected + 1) % 3")
-    assert "trials of other cells are kept" in refuse(study, tmp_path, "something else alone", block=30)
+    assert "trials of other cells are kept" in catch_error(study, tmp_path, "something else alone", block=30)
     # Where a quarter of the trials differ, the probability to miss it in 60 blocks is 0.75**60 < 1e-6.
     study = study_of(
         tmp_path, in_call=f"if batch.ledger.trials > {SMOKE_TRIALS}: selected[::4] = (selected[::4] + 1) % 3"
     )
     (tmp_path / "out.sqlite").unlink()
-    refuse(replace(study, trials=1200), tmp_path, "something else alone", block=20)
+    catch_error(replace(study, trials=1200), tmp_path, "something else alone", block=20)
     study = study_of(tmp_path, in_call="if batch.ledger.trials < 10: selected = (selected + 1) % 3")
     (tmp_path / "out.sqlite").unlink()
-    assert "nothing was run" in refuse(study, tmp_path, "in smaller blocks")
+    assert "nothing was run" in catch_error(study, tmp_path, "in smaller blocks")
 
 
 def test_state_between_calls_is_found_where_it_changes_the_result(tmp_path: Path) -> None:
     text = "CALLS.append(0); selected = (selected + len(CALLS)) % 3"
-    refuse(study_of(tmp_path, in_call=text, at_import="CALLS = []"), tmp_path, "something else the second time")
+    catch_error(study_of(tmp_path, in_call=text, at_import="CALLS = []"), tmp_path, "something else the second time")
 
 
 def test_strategies_of_this_package_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def call(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
     return subprocess.run(program, cwd=folder, env=known, capture_output=True, text=True, check=False)
 
 
-def refuse(*arguments: str) -> str:
+def catch_error(*arguments: str) -> str:
     """Run a command in this process that must fail with one line; return the line."""
     done = CliRunner().invoke(cli, list(arguments), standalone_mode=False)
     assert done.exit_code == 1
@@ -137,7 +137,7 @@ def plant_links(folder: Path, *names: str) -> Path:
 def test_results_are_not_written_through_links(store: Path, command: str, name: str) -> None:
     """Each output in turn is a link to a file elsewhere, which stays as it was."""
     victim = plant_links(store.with_name("out"), name, f".{name}.part")
-    assert "is a symbolic link, and results are not written through links" in refuse(*OUTPUTS[command][0])
+    assert "is a symbolic link, and results are not written through links" in catch_error(*OUTPUTS[command][0])
     assert victim.read_text(encoding="utf-8") == "precious"
 
 
@@ -154,12 +154,12 @@ def test_explore_and_predict_do_not_write_through_links(study: Path) -> None:
     assert not any(file.is_symlink() for file in victim.with_name("out").iterdir())
     plant_links(study.with_name("out"), "new.csv")
     model = str(Path("out/model.npz"))
-    assert "symbolic link" in refuse("predict", model, "table.csv", "--out", "out/new.csv", "--force")
+    assert "symbolic link" in catch_error("predict", model, "table.csv", "--out", "out/new.csv", "--force")
     assert victim.read_text(encoding="utf-8") == "precious"
     missing, other = victim.with_name("missing"), victim.with_name("other")
     other.mkdir()
     (other / "journal.jsonl").symlink_to(missing)
-    assert "symbolic link" in refuse(*EXPLORE[:-1], "other")
+    assert "symbolic link" in catch_error(*EXPLORE[:-1], "other")
     assert not missing.exists()
 
 
@@ -187,8 +187,8 @@ def test_linked_folders_inside_of_the_results_are_refused(study: Path) -> None:
     study.write_text(STUDY.partition("[[pools]]")[0] + pool, encoding="utf-8")
     for name in ("data", "store"):
         study.with_name("out").joinpath(name).symlink_to(elsewhere)
-    assert "out/data is a symbolic link" in refuse(*OUTPUTS["study"][0])
-    assert "out/store is a symbolic link" in refuse("verify", "lemma-1-i", "--out", "out")
+    assert "out/data is a symbolic link" in catch_error(*OUTPUTS["study"][0])
+    assert "out/store is a symbolic link" in catch_error("verify", "lemma-1-i", "--out", "out")
     assert list(elsewhere.iterdir()) == []
 
 
@@ -258,7 +258,7 @@ def test_data_outside_of_the_folder_of_a_study_file_is_refused(study: Path, plac
     name = outside.get(place, "folder/seen.csv")
     text = STUDY.partition("[[pools]]")[0] + f'[[pools]]\nkind = "rewards"\nfile = {name!r}\n'
     (home / "study.toml").write_text(text, encoding="utf-8")
-    message = refuse("study", str(home / "study.toml"), "--out", "out", "--quiet")
+    message = catch_error("study", str(home / "study.toml"), "--out", "out", "--quiet")
     assert message == f"the data file {name!r} lies outside of the study's folder: copy it there"
     (home / "study.toml").write_text(text.replace(name, "own.csv"), encoding="utf-8")
     (home / "own.csv").write_text("a,b\n1,0.5\n0,-0.5\n", encoding="utf-8")

@@ -444,7 +444,7 @@ def test_a_store_that_lists_something_else_is_damaged(tmp_path: Path, facts: lis
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE manifest SET value = ? WHERE key = 'plugins'", (json.dumps(facts),))
         head = database.execute("SELECT key, value FROM manifest WHERE key != 'checksum'").fetchall()
-        seal = header_checksum(head, database.execute("SELECT * FROM cells").fetchall())
-        database.execute("UPDATE manifest SET value = ? WHERE key = 'checksum'", (seal,))
+        checksum = header_checksum(head, database.execute("SELECT * FROM cells").fetchall())
+        database.execute("UPDATE manifest SET value = ? WHERE key = 'checksum'", (checksum,))
     with StudyResult.open(path) as result, pytest.raises(StoreError, match="damaged"):
         assert result.study is None

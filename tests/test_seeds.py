@@ -7,7 +7,7 @@ from scipy import stats
 from exml_sim.seeds import Seeds, as_seeds, mulhi, philox
 from tests.words import words
 
-ALARM = 1e-6
+ALPHA = 1e-6
 
 
 def numpy_words(key, counter, count):
@@ -65,17 +65,17 @@ def first_words(count):
 def test_words_of_consecutive_trials_are_flat_and_uncorrelated():
     result = first_words(40_000)
     for shift in (0, 24, 56):
-        assert flat_p_value(((result >> np.uint64(shift)) & np.uint64(255)).astype(int), 256) > ALARM
+        assert flat_p_value(((result >> np.uint64(shift)) & np.uint64(255)).astype(int), 256) > ALPHA
     uniform = result / 2.0**64
-    assert stats.kstest(uniform, "uniform").pvalue > ALARM
-    assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(ALARM / 2)
+    assert stats.kstest(uniform, "uniform").pvalue > ALPHA
+    assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(ALPHA / 2)
     pairs = (result[:-1:2] >> np.uint64(60)) * np.uint64(16) + (result[1::2] >> np.uint64(60))
-    assert flat_p_value(pairs.astype(int), 256) > ALARM
+    assert flat_p_value(pairs.astype(int), 256) > ALPHA
 
 
 def test_the_flatness_check_catches_a_skewed_generator():
     skewed = np.floor((first_words(40_000) / 2.0**64) ** 1.1 * 256).astype(int)
-    assert flat_p_value(skewed, 256) < ALARM
+    assert flat_p_value(skewed, 256) < ALPHA
 
 
 def test_seeds_from_numbers_generators_and_addresses():

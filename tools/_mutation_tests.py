@@ -133,12 +133,12 @@ def is_compiled(function: ast.FunctionDef) -> bool:
     return any(isinstance(decorator, ast.Name) and decorator.id in names for decorator in function.decorator_list)
 
 
-def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, reuse: bool = False) -> Tests:
+def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, keep_cache: bool = False) -> Tests:
     """Run test files once and return time and called functions of every test; known files are read from a cache.
 
     Parameters
     ----------
-    reuse
+    keep_cache
         Read the cache also for files whose modules have changed since.
     """
     state = hashlib.sha256(b"".join((root / module).read_bytes() for module in modules))
@@ -151,7 +151,7 @@ def record_tests(root: Path, modules: Sequence[str], files: Sequence[str], *, re
         digest.update((root / file).read_bytes())
         digests[file] = digest.hexdigest()
         cache = json.loads(caches[file].read_text()) if caches[file].exists() else {}
-        if cache and (reuse or cache["digest"] == digests[file]):
+        if cache and (keep_cache or cache["digest"] == digests[file]):
             known.update(cache["tests"])
         else:
             missing.append(file)
@@ -288,21 +288,21 @@ def _compile_anew(file: Path, kernels: Sequence[str]) -> None:
     from numba.core.caching import NullCache
     from numba.core.registry import CPUDispatcher
 
-    found: dict[int, Any] = {}
+    dispatchers: dict[int, Any] = {}
     for package in ("exml_sim", "theory", "simulations"):
         for info in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
             if not info.name.endswith("__main__"):
                 values = vars(import_module(info.name)).values()
-                found.update({id(value): value for value in values if isinstance(value, CPUDispatcher)})
+                dispatchers.update({id(value): value for value in values if isinstance(value, CPUDispatcher)})
     stale = {
         key
-        for key, function in found.items()
+        for key, function in dispatchers.items()
         if function.py_func.__code__.co_filename == str(file) and function.py_func.__name__ in kernels
     }
     while True:
         callers = {
             key
-            for key, function in found.items()
+            for key, function in dispatchers.items()
             if key not in stale
             and any(id(function.py_func.__globals__.get(name)) in stale for name in function.py_func.__code__.co_names)
         }
@@ -310,7 +310,7 @@ def _compile_anew(file: Path, kernels: Sequence[str]) -> None:
             break
         stale |= callers
     for key in stale:
-        found[key]._cache = NullCache()
+        dispatchers[key]._cache = NullCache()
 
 
 def _fork(run: Callable[[], int]) -> int:

@@ -2,7 +2,7 @@
 
 ``python -m tools.mutate [--number 200] [--seed 1] [--only NAME]`` changes modules in memory, one process per mutant.
 A mutant differs from the code in one operator, comparison, constant or call. One of the fastest tests that call its
-function must fail. ``--reuse`` keeps what an earlier run recorded about the tests.
+function must fail. ``--keep-cache`` keeps what an earlier run recorded about the tests.
 The run prints every survivor. It ends with 1 if fewer than 92 % of the mutants that are not equivalent were caught.
 """
 
@@ -218,12 +218,12 @@ def list_files(paths: Sequence[str]) -> list[str]:
 
 
 def run_mutants(
-    mutants: Sequence[Mutant], workers: int, folder: Path, *, reuse: bool
+    mutants: Sequence[Mutant], workers: int, folder: Path, *, keep_cache: bool
 ) -> Iterator[tuple[Mutant, str, str]]:
     """Run the tests of every mutant; yield it with "survived", "caught", "loops" or "stuck" and the last test."""
     files = {module: list_files(TARGETS[module]) for module in dict.fromkeys(mutant.module for mutant in mutants)}
     every_file = list(dict.fromkeys(chain.from_iterable(files.values())))
-    tests = _mutation_tests.record_tests(ROOT, list(TARGETS), every_file, reuse=reuse)
+    tests = _mutation_tests.record_tests(ROOT, list(TARGETS), every_file, keep_cache=keep_cache)
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in files}
     waiting = list(enumerate(mutants))[::-1]
     running: dict[int, tuple[int, Mutant, float]] = {}
@@ -263,7 +263,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="modules whose path contains this")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--reuse", action="store_true", help="keep what earlier runs recorded about the tests")
+    parser.add_argument("--keep-cache", action="store_true", help="keep what earlier runs recorded about the tests")
     parser.add_argument("--verbose", action="store_true", help="print every mutant")
     options = parser.parse_args()
     mutants, reasons = choose_mutants(options.number, options.seed, options.only), read_equivalent()
@@ -271,7 +271,7 @@ def main() -> int:
     results: dict[str, int] = defaultdict(int)
     _mutation_tests.import_libraries()
     with tempfile.TemporaryDirectory() as folder:
-        for mutant, result, last in run_mutants(mutants, options.workers, Path(folder), reuse=options.reuse):
+        for mutant, result, last in run_mutants(mutants, options.workers, Path(folder), keep_cache=options.keep_cache):
             results[result] += 1
             is_caught = result in ("caught", "loops")
             if options.verbose:

@@ -73,7 +73,7 @@ def predict_plain(model: Any, train: FloatArray, y: IntArray, test: FloatArray, 
     return Prediction(np.where(probabilities.max(axis=1) >= floor, best, known), best)
 
 
-def gate(known: int) -> float:
+def compute_threshold(known: int) -> float:
     """Return the threshold between a sure known row and a hidden row with uniform label noise."""
     return (1.0 + 1.0 / known) / 2.0
 
@@ -152,7 +152,7 @@ def finish_lightgbm(train: FloatArray, y: IntArray, test: FloatArray, known: int
     from lightgbm import LGBMClassifier
 
     model = LGBMClassifier(n_estimators=100, min_child_samples=5, random_state=seed, n_jobs=1, verbose=-1)
-    return predict_plain(model, train, y, test, gate(known), known)
+    return predict_plain(model, train, y, test, compute_threshold(known), known)
 
 
 def finish_xgboost(train: FloatArray, y: IntArray, test: FloatArray, known: int, seed: int) -> Prediction:
@@ -160,7 +160,7 @@ def finish_xgboost(train: FloatArray, y: IntArray, test: FloatArray, known: int,
     from xgboost import XGBClassifier
 
     return predict_plain(
-        XGBClassifier(n_estimators=100, random_state=seed, n_jobs=1), train, y, test, gate(known), known
+        XGBClassifier(n_estimators=100, random_state=seed, n_jobs=1), train, y, test, compute_threshold(known), known
     )
 
 

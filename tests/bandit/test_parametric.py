@@ -23,13 +23,13 @@ from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import UniformAllocation, by_name
-from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.exact_distributions import uniform_selection_probabilities
 from tests.bandit.losses import LossPool
 from tests.words import words
 
-ALARM = 1e-6
+ALPHA = 1e-6
 #: For assertions that are not counted: together below one of the others.
-SMALL_ALARM = 1e-9
+SMALL_ALPHA = 1e-9
 
 
 def sums(arm, seeds, start, pulls):
@@ -37,7 +37,7 @@ def sums(arm, seeds, start, pulls):
     state = ParametricPool([arm]).open(seeds)
     for number in (start, pulls):
         before = state._sums.copy()
-        state.pull(np.full((len(seeds), 1), number), False, lambda granted, due: None)
+        state.pull(np.full((len(seeds), 1), number), False, lambda pulled, due: None)
     return (state._sums - before)[:, 0]
 
 
@@ -77,7 +77,7 @@ def test_purchases_of_bernoulli_arms_match_the_quantile_of_their_word():
     for turn, sizes in enumerate(PURCHASES):
         pulls = np.array([[sizes[(trial + arm) % 3] for arm in range(len(means))] for trial in range(40)])
         before = state._sums.copy()
-        state.pull(pulls, turn == 1, lambda granted, due: None)
+        state.pull(pulls, turn == 1, lambda pulled, due: None)
         for trial in range(40):
             for arm, mean in enumerate(means):
                 n, successes = int(pulls[trial, arm]), int(state._sums[trial, arm] - before[trial, arm])
@@ -119,21 +119,21 @@ def test_thresholds_of_large_purchases():
 
 
 def test_common_random_numbers():
-    """Equal purchases are equal pulls whoever makes them; of different ones the larger has no fewer successes."""
+    """Equal purchases are equal pulls in every run; of different ones the larger has no fewer successes."""
     seeds = Seeds.of(7, range(2_000))
     pool = ParametricPool.bernoulli([0.4, 0.4, 0.6, 0.4, 0.4])
     runs = []
     for first, second in ((20, 30), (20, 10), (35, 10)):
         state = pool.open(seeds)
         for number in (first, second):
-            state.pull(np.full((2_000, 5), number), False, lambda granted, due: None)
+            state.pull(np.full((2_000, 5), number), False, lambda pulled, due: None)
         runs.append((state._sums, state._pulls))
     assert (runs[0][0] >= runs[1][0]).all()
     # Same address, more pulls: a rank correlation far above that of independent pulls (deviation 1 / sqrt(2000)).
     correlation = stats.spearmanr(runs[1][0][:, 0], runs[2][0][:, 0]).statistic
     assert correlation > 0.5
     independent = stats.spearmanr(runs[1][0][:, 0], runs[1][0][:, 1]).statistic
-    assert abs(independent) * np.sqrt(2_000) < stats.norm.isf(ALARM / 2)
+    assert abs(independent) * np.sqrt(2_000) < stats.norm.isf(ALPHA / 2)
 
 
 def test_bounded_pulls_match_the_slow_path():
@@ -159,7 +159,7 @@ def test_equal_means_of_bounded_arms_are_equal_scores():
     seeds = Seeds.of(3, range(50))
     session = pool.open(seeds)
     for pulls in (1, 6, 3):
-        session.pull(np.full((50, 2), pulls), False, lambda granted, due: None)
+        session.pull(np.full((50, 2), pulls), False, lambda pulled, due: None)
     result = session.score(np.ones((50, 2), bool), False, 0).value
     for substream, arm in enumerate(pool.arms):
         edges = np.cumsum([Fraction(p) for p in arm.probabilities[:-1]])
@@ -191,15 +191,15 @@ def test_true_ties_are_found_whatever_floats_say():
 def enumerated(means, pulls):
     """Selection probabilities by listing every outcome, in fractions."""
     result = [Fraction(0)] * len(means)
-    laws = [
+    distributions = [
         [comb(n, s) * Fraction(mu) ** s * (1 - Fraction(mu)) ** (n - s) for s in range(n + 1)]
         for mu, n in zip(means, pulls, strict=True)
     ]
     for outcome in product(*(range(n + 1) for n in pulls)):
         scores = [Fraction(s, n) for s, n in zip(outcome, pulls, strict=True)]
         weight = Fraction(1)
-        for law, s in zip(laws, outcome, strict=True):
-            weight *= law[s]
+        for distribution, s in zip(distributions, outcome, strict=True):
+            weight *= distribution[s]
         result[scores.index(min(scores))] += weight
     return [float(p) for p in result]
 
@@ -219,7 +219,7 @@ def test_exact_selection_probabilities_match_enumeration(means, pulls):
 
 
 def agrees(failures, trials, probability):
-    return stats.binomtest(int(failures), trials, probability).pvalue > ALARM
+    return stats.binomtest(int(failures), trials, probability).pvalue > ALPHA
 
 
 MEANS = [0.5, 0.42, 0.55, 0.42, 0.6, 0.5, 0.7, 0.65]
@@ -275,8 +275,8 @@ def test_directions_mirror_each_other():
     assert pool.gaps == pytest.approx(mirrored.gaps, abs=1e-12)
     assert pool.hardness == pytest.approx((1 / 0.2**2 + 2 / 0.05**2, 2 / 0.05**2))
     for name in ("uniform_allocation", "successive_rejects"):
-        laws = [enumerate_distribution(arms, by_name(name), exact(15)).selected for arms in (pool, mirrored)]
-        assert laws[0] == pytest.approx(laws[1], abs=1e-12)
+        distributions = [enumerate_distribution(arms, by_name(name), exact(15)).selected for arms in (pool, mirrored)]
+        assert distributions[0] == pytest.approx(distributions[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("direction", ["maximise", "minimise"])
@@ -298,7 +298,7 @@ def test_fixed_confidence_in_both_directions(name, direction):
 
 
 @pytest.mark.parametrize(
-    ("arm", "law"),
+    ("arm", "distribution"),
     [
         (GaussianArm(0.7, 2.0), stats.norm(0.7, 2.0)),
         (BetaArm(0.3, 4.0), stats.beta(1.2, 2.8)),
@@ -306,14 +306,14 @@ def test_fixed_confidence_in_both_directions(name, direction):
         (StudentArm(0.5, 0.7, 6.0), stats.t(6.0, loc=0.5, scale=0.7)),
     ],
 )
-def test_pulls_of_continuous_families(arm, law):
+def test_pulls_of_continuous_families(arm, distribution):
     """Single pulls have the distribution and are uncorrelated; sums do not depend on how they are cut."""
     seeds = Seeds.of(5, range(4_000))
     single = [sums(arm, seeds, start, 1) for start in (0, 1, 2, 7)]
     for pulls in single:
-        assert stats.kstest(pulls, law.cdf).pvalue > SMALL_ALARM
+        assert stats.kstest(pulls, distribution.cdf).pvalue > SMALL_ALPHA
     for first, second in pairwise(single):
-        assert stats.spearmanr(first, second).pvalue > SMALL_ALARM
-    assert law.mean() == pytest.approx(arm.mean)
+        assert stats.spearmanr(first, second).pvalue > SMALL_ALPHA
+    assert distribution.mean() == pytest.approx(arm.mean)
     whole = sums(arm, seeds, 0, 5)
     assert whole == pytest.approx(sums(arm, seeds, 0, 2) + sums(arm, seeds, 2, 3), rel=1e-12, abs=1e-12)

@@ -79,24 +79,24 @@ def test_ties_within_the_resolution_need_both_a_mark_and_a_resolution() -> None:
 
 
 def test_widths_and_replaced_scores() -> None:
-    some = Scores(np.array([[1.0, 2.0, INF]]), np.array([[0.5, 1.0, -INF]]), np.array([[1.5, 4.0, INF]]), 0.25, 2.0)
-    assert some.width().tolist() == [3.0]
+    original = Scores(np.array([[1.0, 2.0, INF]]), np.array([[0.5, 1.0, -INF]]), np.array([[1.5, 4.0, INF]]), 0.25, 2.0)
+    assert original.width().tolist() == [3.0]
     both = Scores(
-        some.value.repeat(2, axis=0), np.array([[0.5, 2.0, -INF]] * 2), np.array([[1, 2, INF], [0.5, 2.25, INF]])
+        original.value.repeat(2, axis=0), np.array([[0.5, 2.0, -INF]] * 2), np.array([[1, 2, INF], [0.5, 2.25, INF]])
     )
     assert both.width().tolist() == [0.5, 0.25]
     new = scores([[7.0, 8.0, 9.0]], 1.0)
     mask = np.array([[True, False, True]])
-    mixed = some.replaced(mask, new)
+    mixed = original.replaced(mask, new)
     assert [part[0].tolist() for part in (mixed.value, mixed.lower, mixed.upper)] == [[7, 2, 9], [6, 1, 8], [8, 4, 10]]
-    only = some.only(mask)
+    only = original.only(mask)
     assert [part[0].tolist() for part in (only.value, only.lower, only.upper)] == [
         [1, INF, INF],
         [0.5, INF, -INF],
         [1.5, INF, INF],
     ]
     assert {(s.resolution, s.unit) for s in (mixed, only)} == {(0.25, 2.0)}
-    scaled = some.scaled(1.0, np.array([2.0, 3.0, 1.0]))
+    scaled = original.scaled(1.0, np.array([2.0, 3.0, 1.0]))
     assert (scaled.value[0].tolist(), scaled.resolution) == ([0, 3, INF], 0.25)
     assert np.asarray(scaled.unit).tolist() == [4, 6, 2]
 
@@ -138,12 +138,12 @@ def test_every_way_to_break_ties_is_one_order(seeds: Seeds | None) -> None:
         finite = np.isfinite(values)
         assert (np.sort(whole, axis=1) == np.arange(n_arms)).all()
         assert (np.diff(np.take_along_axis(np.where(finite, values, 9.0), whole, axis=1)) >= 0).all()
-        some = finite.any(axis=1)
-        assert (TieBreaker(seeds).pick_lowest(values)[some] == whole[some, 0]).all()
+        comparable = finite.any(axis=1)
+        assert (TieBreaker(seeds).pick_lowest(values)[comparable] == whole[comparable, 0]).all()
         for number in range(1, n_arms + 1):
             several = TieBreaker(seeds).pick_several(values, number)
             enough = finite.sum(axis=1) >= number
             assert (several[enough] == whole[enough, :number]).all()
         highest = TieBreaker(seeds).pick_highest(np.where(finite, values, -INF))
         last = np.take_along_axis(whole, finite.sum(axis=1, keepdims=True) - 1, axis=1)[:, 0]
-        assert (highest[some] == last[some]).all()
+        assert (highest[comparable] == last[comparable]).all()

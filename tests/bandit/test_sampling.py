@@ -10,7 +10,7 @@ from exml_sim.bandit._sampling import OrderReader, RangeSampler, RowOptions, Row
 from exml_sim.seeds import Seeds
 from tests.words import words
 
-ALARM = 1e-6
+ALPHA = 1e-6
 M = 17
 
 
@@ -18,10 +18,10 @@ def sampler(trials=6, **options):
     return RowSampler(Seeds.of(11, range(trials)), 3, M, RowOptions(**options))
 
 
-def buy(table, pulls, fresh=False):
+def buy(table, pulls, fresh_rows=False):
     wanted = np.broadcast_to(np.asarray(pulls), table.counts.shape[:2]).astype(np.int64)
-    capped = table.cap_pulls(wanted, fresh)
-    table.draw(capped, fresh)
+    capped = table.cap_pulls(wanted, fresh_rows)
+    table.draw(capped, fresh_rows)
     return capped
 
 
@@ -69,9 +69,9 @@ def test_a_shuffle_per_round_matches_the_slow_path():
 
 def test_a_fresh_round_starts_behind_everything_that_was_read():
     table = sampler(replacement="never")
-    buy(table, [2, 6, 4], fresh=True)
+    buy(table, [2, 6, 4], fresh_rows=True)
     first = table.bought(fresh=True).copy()
-    buy(table, [3, 5, 0], fresh=True)
+    buy(table, [3, 5, 0], fresh_rows=True)
     second = table.bought(fresh=True)
     assert np.array_equal(table.counts, first + second)
     for trial in range(6):
@@ -106,10 +106,10 @@ def test_pairs_of_a_shuffle_are_equally_likely_and_the_check_has_teeth():
     buy(table, 2)
     pairs = np.unique(table.counts[:, 0], axis=0, return_counts=True)[1]
     assert pairs.size == 10
-    assert stats.chisquare(pairs).pvalue > ALARM
+    assert stats.chisquare(pairs).pvalue > ALPHA
     # A die that cannot show its last face is caught with the same number of trials.
     biased = counted((words(table.seeds, 20_000) % np.uint64(M - 1)).astype(int))
-    assert stats.chisquare(biased).pvalue < ALARM
+    assert stats.chisquare(biased).pvalue < ALPHA
 
 
 @pytest.mark.parametrize("name", ["rows", "replacement", "shortfall"])
@@ -142,7 +142,7 @@ def test_rows_in_several_rounds_are_the_ranges_of_one_order(kind: type[OrderRead
         np.testing.assert_array_equal(long.trial_counts(trial), counts)
     total = np.zeros((3, 2, n_rows), dtype=np.int64)
     position = np.zeros((3, 2), dtype=np.int64)
-    for pulls, fresh in (
+    for pulls, fresh_rows in (
         ([3, 0], False),
         ([2, 5], False),
         ([1, 4], True),
@@ -150,20 +150,20 @@ def test_rows_in_several_rounds_are_the_ranges_of_one_order(kind: type[OrderRead
         ([17, 0], True),
         ([3, 3], False),
     ):
-        start = np.broadcast_to(position.max(axis=1, keepdims=True), (3, 2)).copy() if fresh else position.copy()
-        sampler.draw(np.tile(pulls, (3, 1)), fresh)
+        start = np.broadcast_to(position.max(axis=1, keepdims=True), (3, 2)).copy() if fresh_rows else position.copy()
+        sampler.draw(np.tile(pulls, (3, 1)), fresh_rows)
         for trial in range(3):
             for arm in range(2):
                 new = np.bincount(
                     read[trial][arm][start[trial, arm] : start[trial, arm] + pulls[arm]], minlength=n_rows
                 )
                 total[trial, arm] += new
-                held = new if fresh else total[trial, arm]
+                expected = new if fresh_rows else total[trial, arm]
                 if kind is RangeSampler:
-                    np.testing.assert_array_equal(sampler.held_rows(trial, arm, fresh).dense(n_rows), held)
+                    np.testing.assert_array_equal(sampler.held_rows(trial, arm, fresh_rows).dense(n_rows), expected)
                 else:
-                    np.testing.assert_array_equal(sampler.bought(fresh)[trial, arm], held)
-                if not fresh or pulls[arm]:
+                    np.testing.assert_array_equal(sampler.bought(fresh_rows)[trial, arm], expected)
+                if not fresh_rows or pulls[arm]:
                     position[trial, arm] = start[trial, arm] + pulls[arm]
         np.testing.assert_array_equal(sampler.counts, total)
         for trial in range(3):

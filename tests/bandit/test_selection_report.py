@@ -144,8 +144,8 @@ def test_the_order_is_what_was_bought() -> None:
     assert result.comparison_data is not None
     assert result.comparison_data.order is not None
     assert result.counts is not None
-    for held in result.counts:
-        assert np.array_equal(np.bincount(result.comparison_data.order[: held.sum()], minlength=300), held)
+    for counts in result.counts:
+        assert np.array_equal(np.bincount(result.comparison_data.order[: counts.sum()], minlength=300), counts)
     # The theorem on bets is about independent rows, so nothing is proven for others.
     for options in ({"rows": "independent"}, {"replacement": "never"}):
         own = feature_pool((0, 90), **options).explore("successive_elimination", 200, 1)

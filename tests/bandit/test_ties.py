@@ -15,16 +15,16 @@ from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.engine.modes._outcomes import list_orders
 from exml_sim.money import exact
 from exml_sim.strategies import by_name
-from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.exact_distributions import uniform_selection_probabilities
 from tests.bandit.losses import LossPool
 
 #: False-alarm probability of one interval; all tests of this file together stay below 1e-6.
-ALARM = 1e-10
+ALPHA = 1e-10
 NAMES = ["uniform_allocation", "median_elimination", "successive_rejects", "top_two", "ocba", "ugap_eb"]
 
 
 def is_plausible(times: int, number: int, probability: float) -> bool:
-    low, high = clopper_pearson(times, number, 1.0 - ALARM)
+    low, high = clopper_pearson(times, number, 1.0 - ALPHA)
     return low <= probability <= high
 
 
@@ -47,11 +47,11 @@ def median_elimination_with_ties(means: list[float], budget: int) -> np.ndarray:
     for sums in np.ndindex(*[first + 1] * 4):
         weight = np.prod([mass[arm][value] for arm, value in enumerate(sums)])
         cut = sorted(sums)[1]
-        sure = [arm for arm in range(4) if sums[arm] < cut]
+        certain = [arm for arm in range(4) if sums[arm] < cut]
         tied = [arm for arm in range(4) if sums[arm] == cut]
-        for rest in combinations(tied, 2 - len(sure)):
-            a, b = (*sure, *rest)
-            share = weight / comb(len(tied), 2 - len(sure))
+        for rest in combinations(tied, 2 - len(certain)):
+            a, b = (*certain, *rest)
+            share = weight / comb(len(tied), 2 - len(certain))
             joint = np.multiply.outer(more[a], more[b])
             difference = sums[a] + np.arange(second + 1)[:, None] - sums[b] - np.arange(second + 1)
             tie = 0.5 * joint[difference == 0].sum()
@@ -64,8 +64,8 @@ def test_median_elimination_against_a_plain_recursion():
     means, budget = [0.5, 0.4, 0.55, 0.3], 24
     expected = median_elimination_with_ties(means, budget)
     pool = LossPool.bernoulli(means)
-    law = enumerate_distribution(pool, by_name("median_elimination"), exact(budget))
-    assert law.selected == pytest.approx(expected, abs=1e-12)
+    distribution = enumerate_distribution(pool, by_name("median_elimination"), exact(budget))
+    assert distribution.selected == pytest.approx(expected, abs=1e-12)
     lowest = enumerate_distribution(pool, by_name("median_elimination", ties="lowest"), exact(budget))
     assert max(abs(a - b) for a, b in zip(lowest.selected, expected, strict=True)) > 0.01
     selected = pool.explore_many("median_elimination", budget, 40_000, seed=1).selected[:, 0]
@@ -74,10 +74,10 @@ def test_median_elimination_against_a_plain_recursion():
 
 
 def test_the_first_of_several_selected_arms_is_random():
-    law = enumerate_distribution(LossPool.bernoulli([0.5] * 3), by_name("uniform_allocation", top=2), exact(6))
-    assert law.selected == pytest.approx([1 / 3] * 3, abs=1e-12)
-    one = enumerate_distribution(LossPool.bernoulli([0.3, 0.5, 0.5]), by_name("uniform_allocation"), exact(6))
-    assert one.selected == pytest.approx(uniform_selection_probabilities([0.3, 0.5, 0.5], 2), abs=1e-12)
+    top_two = enumerate_distribution(LossPool.bernoulli([0.5] * 3), by_name("uniform_allocation", top=2), exact(6))
+    assert top_two.selected == pytest.approx([1 / 3] * 3, abs=1e-12)
+    top_one = enumerate_distribution(LossPool.bernoulli([0.3, 0.5, 0.5]), by_name("uniform_allocation"), exact(6))
+    assert top_one.selected == pytest.approx(uniform_selection_probabilities([0.3, 0.5, 0.5], 2), abs=1e-12)
 
 
 def test_orders_up_to_what_matters():

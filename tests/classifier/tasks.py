@@ -57,8 +57,8 @@ class Recording:
         return self._oracle.query(candidate, rows)
 
 
-def refused(model, rows, oracle):
-    """The message of a refusal, or nothing."""
+def catch_error(model, rows, oracle):
+    """Fit a model; return the message of the error, or nothing."""
     try:
         model.fit(rows.X, rows.y, oracle)
     except ValueError as error:

@@ -18,7 +18,7 @@ from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.money import CandidateCost
 from exml_sim.oracle import ArrayOracle
-from tests.classifier.tasks import refused, synthetic
+from tests.classifier.tasks import catch_error, synthetic
 
 
 class Breaking:
@@ -98,7 +98,7 @@ def test_fees_are_paid_once_and_the_budget_holds(budget, setups, fee, seed):
         {name: oracle.query(name, np.arange(45)) for name in oracle.names}, dict(zip(oracle.names, costs, strict=True))
     )
     model = ExMLClassifier(budget=budget, explore="always", model="kernel", random_state=seed)
-    if refusal := refused(model, rows, priced):
+    if refusal := catch_error(model, rows, priced):
         assert "smallest budget that works" in refusal or "exceeds the budget" in refusal
         return
     assert recount(model.purchases_, oracle.names, costs) == model.ledger_.spent <= budget

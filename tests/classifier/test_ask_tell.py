@@ -140,7 +140,7 @@ def test_bad_use_is_one_line(tmp_path):
         AskTell(ExMLClassifier(budget=9, random_state=-1), rows.X, rows.y, costs)
     for bad, message in [
         ({"a": "-5"}, "cost of candidate 'a' must be greater than 0, got '-5'"),
-        ({"a": "dear"}, "cost of candidate 'a' must be a finite number"),
+        ({"a": "expensive"}, "cost of candidate 'a' must be a finite number"),
         ({}, "costs must name at least one candidate"),
         ([1, 2], r"costs must name at least one candidate, .* got \[1, 2\]"),
     ]:

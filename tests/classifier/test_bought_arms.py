@@ -79,10 +79,10 @@ def test_fresh_rounds_share_no_row():
     assert not first & second
     # The second round is scored on its own rows alone.
     arm = result.selected
-    fresh = np.array(sorted(second))
-    frame = Frame.of(np.hstack([rows.X, buyer._values[arm]])[fresh], ModelOptions())
-    points = frame.points(np.hstack([rows.X, buyer._values[arm]])[fresh])
-    slow = solve(frame.cross(points), rows.y[fresh], 0.3, penalty=(0.1, 0.1))
+    second_rows = np.array(sorted(second))
+    frame = Frame.of(np.hstack([rows.X, buyer._values[arm]])[second_rows], ModelOptions())
+    points = frame.points(np.hstack([rows.X, buyer._values[arm]])[second_rows])
+    slow = solve(frame.cross(points), rows.y[second_rows], 0.3, penalty=(0.1, 0.1))
     assert result.rounds[1].lower[arm] - 1e-9 <= slow.risk <= result.rounds[1].upper[arm] + 1e-9
 
 
@@ -94,7 +94,7 @@ def test_scores_are_those_of_the_simulations(score):
     buyer, _, pool = pool_on(rows, oracle, options=options, score=score)
     session = pool.open(Seeds.of(0))
     pulls = np.array([[10, 20, 30, 40]])
-    session.pull(pulls, False, lambda granted, due: buyer.ledger.buy(due))
+    session.pull(pulls, False, lambda pulled, due: buyer.ledger.buy(due))
     everyone = np.ones((1, 4), dtype=bool)
     result = session.score(everyone, False, session.levels - 1)
     peer = FeaturePool(rows, theta=0.3, score=score, penalty=(0.1, 0.1), gamma=5.0)
@@ -109,7 +109,7 @@ def test_many_classes_score_by_the_mean_of_one_against_the_rest():
     y = rows.classes - 1
     buyer, _, pool = pool_on(rows, oracle, score="objective", n_classes=3, y=y)
     session = pool.open(Seeds.of(0))
-    session.pull(np.array([[30, 30]]), False, lambda granted, due: buyer.ledger.buy(due))
+    session.pull(np.array([[30, 30]]), False, lambda pulled, due: buyer.ledger.buy(due))
     result = session.score(np.ones((1, 2), dtype=bool), False, session.levels - 1)
     bought = np.flatnonzero(buyer.bought[1])
     points = np.hstack([rows.X[bought], buyer.values(1, bought)])
@@ -128,11 +128,11 @@ def test_bad_use_of_a_trial_is_refused():
         pool.open(Seeds.of(0, range(2)))
     session = pool.open(Seeds.of(0))
     with pytest.raises(ValueError, match="4 values of candidate '10°' were asked for, 3 are paid for"):
-        session.pull(np.array([[4, 5]]), False, lambda granted, due: buyer.ledger.buy([[3, 5]]))
+        session.pull(np.array([[4, 5]]), False, lambda pulled, due: buyer.ledger.buy([[3, 5]]))
     assert not buyer.bought.any()
     buyer, _, pool = pool_on(rows, oracle)
     session = pool.open(Seeds.of(0))
-    session.pull(np.array([[5, 0]]), False, lambda granted, due: buyer.ledger.buy(due))
+    session.pull(np.array([[5, 0]]), False, lambda pulled, due: buyer.ledger.buy(due))
     with pytest.raises(ValueError, match="no row of candidate '90°' could be bought"):
         session.score(np.ones((1, 2), dtype=bool), False, 0)
 

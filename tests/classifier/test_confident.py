@@ -1,4 +1,4 @@
-"""Statements about a purchase, and purchases that stop when they are sure."""
+"""Statements about a purchase, and purchases that stop when they are confident."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def signal_task(seed=0, rows=240):
     return rng.normal(size=(rows, 2)), y, ArrayOracle(values)
 
 
-def test_the_default_purchase_says_how_sure_it_is():
+def test_the_default_purchase_reports_its_confidence():
     X, y, oracle = signal_task()
     model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
     report = model.records_[1].selection.report
     assert model.selected_ == ("signal",)
     assert report.selected == "signal"
     assert {comparison.name for comparison in report.comparisons} == {"noise", "more"}
-    # The race was clear after so few rows that there is no limit yet, and the report warns.
+    # The subset selection was clear after so few rows that there is no limit yet, and the report warns.
     assert max(comparison.rows for comparison in report.comparisons) < FEWEST_ROWS
     assert sorted(report.cannot_be_excluded) == ["more", "noise", "signal"]
     assert "2 of the 2 other candidates cannot be excluded" in report.sentence()
@@ -59,22 +59,22 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
     """Slow path: the losses of the statement, computed again from the table."""
     X, y, oracle = signal_task()
     model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
-    race = model.records_[1].selection.subsets
+    subsets = model.records_[1].selection.subsets
     names = model.ledger_.names
     rows = list(model.purchases_[0].rows)
-    for pair in race.pairs:
-        assert pair.rows == race.rounds[0].subsets[0].rows == len(rows)
+    for pair in subsets.pairs:
+        assert pair.rows == subsets.rounds[0].subsets[0].rows == len(rows)
     # Without a first layer's probabilities the losses are those of the kernel alone.
     base = LayerInput(X, y, 2, np.array(rows), 2)
     buyer = AcquisitionManager(oracle, len(y), 1000)
     pool = OraclePool(buyer, [0, 1], base, 0.2, ModelOptions(), fit=KernelFitter())
     report = pool.explore("uniform_allocation", 2 * len(rows)).report()
-    held = {}
+    losses = {}
     for name in names[:2]:
         points = np.hstack([X[rows], oracle.query(name, rows)])
-        held[name] = brier(normalise(KernelFitter()(points, one_hot(y[rows], 2))[1]), y[rows])
+        losses[name] = brier(normalise(KernelFitter()(points, one_hot(y[rows], 2))[1]), y[rows])
     assert report.selected == "signal"
-    assert report.comparisons[0].difference == pytest.approx(float((held["noise"] - held["signal"]).mean()))
+    assert report.comparisons[0].difference == pytest.approx(float((losses["noise"] - losses["signal"]).mean()))
 
 
 def test_enough_rows_are_bet_on():

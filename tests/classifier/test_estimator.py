@@ -14,7 +14,7 @@ from exml_sim.classifier._rejection_model import ModelOptions, fit_rejection_mod
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
 from exml_sim.strategies.base import PullByPull
-from tests.classifier.tasks import Recording, clean, mfeat, refused, synthetic
+from tests.classifier.tasks import Recording, catch_error, clean, mfeat, synthetic
 
 
 def test_section_5_1():
@@ -243,7 +243,7 @@ FIXED_BUDGET = sorted(
 def test_a_rule_with_a_confidence_is_refused_before_anything_is_bought(strategy):
     rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90])
     record = Recording(oracle)
-    said = refused(ExMLClassifier.paper(budget=90, strategy=strategy), rows, record)
+    said = catch_error(ExMLClassifier.paper(budget=90, strategy=strategy), rows, record)
     assert "needs scores of rows that no model has seen: candidate_score must be 'held_out'" in said
     assert record.asked == []
 
@@ -287,7 +287,7 @@ def test_no_run_spends_more_than_the_budget(budget, costs, strategy, alignment, 
         explore="always",
         folds=2,
     )
-    if refusal := refused(fitted, rows, record):
+    if refusal := catch_error(fitted, rows, record):
         assert "smallest budget that works" in refusal
         assert record.asked == []
         return

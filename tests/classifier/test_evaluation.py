@@ -1,4 +1,4 @@
-"""The report is true: held-out figures are what a slow recount finds, intervals cover, and doubts are spoken."""
+"""The report is true: held-out figures are what a slow recount finds, intervals cover, and diagnostics are given."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_a_rare_class_is_not_forgotten():
     assert not easy.explored_
 
 
-def test_lopsided_mislabelling_that_the_data_cannot_see_is_said():
+def test_lopsided_label_noise_that_the_data_cannot_show_is_reported():
     """95 to 5: the hidden rows look like one class, nothing needs exploring; the report says what it cannot know."""
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], [100, 100, 40])

@@ -45,10 +45,10 @@ def test_new_rows_are_cut_as_those_of_the_fit_are():
         return X, y, coded
 
     X, y, coded = drawn(300)
-    model, held = KernelFitter()(X, np.eye(2)[y])
+    model, out_of_fold = KernelFitter()(X, np.eye(2)[y])
     new, truth, coded_too = drawn(2000)
-    assert np.mean(held.argmax(axis=1) == y) > 0.85
-    assert np.mean((held.argmax(axis=1) == y)[coded]) > 0.85
+    assert np.mean(out_of_fold.argmax(axis=1) == y) > 0.85
+    assert np.mean((out_of_fold.argmax(axis=1) == y)[coded]) > 0.85
     assert np.mean((model.predict(new).argmax(axis=1) == truth)[coded_too]) > 0.85
 
 

@@ -58,7 +58,7 @@ def drawn_rows(n, trees, seed, drawn=None):
 @pytest.mark.parametrize(("n", "k", "drawn"), [(12, 2, None), (90, 3, None), (90, 3, 30), (400, 5, 60)])
 def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
     X, T = table(n, 1, k, seed=n)
-    nodes, roots, held = grow_forest(X, T, 6, 11, drawn)
+    nodes, roots, out_of_bag = grow_forest(X, T, 6, 11, drawn)
     counts = drawn_rows(len(X), 6, 11, drawn)
     assert (counts.sum(axis=1) == (drawn or n)).all()
     ends, total, voters = [*roots[1:], len(nodes[0])], np.zeros_like(T), np.zeros(n)
@@ -73,7 +73,7 @@ def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
         np.testing.assert_allclose(sum_trees(X, nodes, np.array([root])), said, atol=1e-12)
         total[outside] += said[outside]
         voters += outside
-    np.testing.assert_allclose(held, total / np.maximum(voters, 1)[:, None], atol=1e-12)
+    np.testing.assert_allclose(out_of_bag, total / np.maximum(voters, 1)[:, None], atol=1e-12)
 
 
 @pytest.mark.parametrize("levels", [None, 3])
@@ -123,9 +123,9 @@ def test_constant_columns_are_passed_over():
     X[:, :24] = 1.0
     nodes, _, _ = grow_forest(X, T, 5, 0)
     assert set(nodes[0].tolist()) == {-1, 24}
-    nothing, _, held = grow_forest(np.ones((30, 4)), T, 5, 0)
+    nothing, _, out_of_bag = grow_forest(np.ones((30, 4)), T, 5, 0)
     assert set(nothing[0].tolist()) == {-1}
-    assert np.isfinite(held).all()
+    assert np.isfinite(out_of_bag).all()
 
 
 def test_errors_on_rows_not_drawn_are_those_of_scikit_learn_on_average():

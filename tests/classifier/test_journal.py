@@ -93,7 +93,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
     begin_journal(tmp_path / "j")
     data = (tmp_path / "j").read_bytes()
     truth = Journal.open(RUN, tmp_path / "j")
-    refused, every = 0, [*range(0, 8 * len(data) - 8, 5), *range(8 * len(data) - 8, 8 * len(data))]
+    errors, every = 0, [*range(0, 8 * len(data) - 8, 5), *range(8 * len(data) - 8, 8 * len(data))]
     for bit in every:
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
@@ -102,9 +102,9 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
             result = Journal.open(RUN, tmp_path / "f")
             assert (result.values, result.lost) == (truth.values, truth.lost), bit
         except ValueError:
-            refused += 1
+            errors += 1
         assert (tmp_path / "f").read_bytes() == flipped
-    assert refused > 0.8 * len(every)
+    assert errors > 0.8 * len(every)
 
 
 def test_after_a_full_disk_the_next_value_stands_on_its_own_line(tmp_path, monkeypatch):

@@ -85,15 +85,17 @@ def test_every_row_is_left_out_exactly(kernel):
     """With one kernel and one penalty the closed form is what refitting without the row gives."""
     X, T = soft_rows()
     fitter = KernelFitter(penalties=PENALTIES[8:9], weigh=lambda errors, rows: np.eye(3)[:, [kernel]])
-    model, held = fitter(X, T)
+    model, out_of_fold = fitter(X, T)
     rest = T - model.base
-    np.testing.assert_allclose(held, left_out(slow_matrices(model)[kernel], PENALTIES[8], rest) + model.base, atol=1e-8)
+    np.testing.assert_allclose(
+        out_of_fold, left_out(slow_matrices(model)[kernel], PENALTIES[8], rest) + model.base, atol=1e-8
+    )
 
 
 def test_the_regression_is_the_mean_of_all_by_their_held_out_errors():
     """Refitting, inverses and weights of thirty-nine regressions, the slow way."""
     X, T = soft_rows(30)
-    model, held = KernelFitter()(X, T)
+    model, out_of_fold = KernelFitter()(X, T)
     rest = T - T.mean(axis=0)
     matrices = slow_matrices(model)
     every = [(K, p, left_out(K, p, rest)) for K in matrices for p in PENALTIES]
@@ -104,12 +106,12 @@ def test_the_regression_is_the_mean_of_all_by_their_held_out_errors():
     weights[weights < 1e-3] = 0.0
     weights /= weights.sum()
     wanted = sum(w * entry for w, (*_, entry) in zip(weights, every, strict=True))
-    np.testing.assert_allclose(held, wanted + model.base, atol=1e-8)
+    np.testing.assert_allclose(out_of_fold, wanted + model.base, atol=1e-8)
     fitted = sum(w * K @ np.linalg.solve(K + p * np.eye(30), rest) for w, (K, p, _) in zip(weights, every, strict=True))
     np.testing.assert_allclose(model.predict(X), fitted + model.base, atol=1e-8)
     # No best one alone, and no plain mean.
-    assert np.abs(held - every[int(errors.argmin())][2] - model.base).max() > 1e-3
-    assert np.abs(held - np.mean([entry for *_, entry in every], axis=0) - model.base).max() > 1e-3
+    assert np.abs(out_of_fold - every[int(errors.argmin())][2] - model.base).max() > 1e-3
+    assert np.abs(out_of_fold - np.mean([entry for *_, entry in every], axis=0) - model.base).max() > 1e-3
 
 
 def test_weights_fall_with_error_and_rows():
@@ -127,7 +129,7 @@ def test_rows_above_a_number_are_solved_for_what_some_of_them_choose():
     chosen = set()
     for seed in range(6):
         X, T = (soft_rows, sum_of_curves, nearly_equal)[seed % 3](50, seed)
-        model, held = KernelFitter(choosing=20)(X, T)
+        model, out_of_fold = KernelFitter(choosing=20)(X, T)
         assert len(model.anchors) == 50
         rest = T - model.base
         result = np.linspace(0, 49, 20).round().astype(int)
@@ -141,13 +143,13 @@ def test_rows_above_a_number_are_solved_for_what_some_of_them_choose():
         }
         kernel, penalty = max(tried, key=tried.get)
         chosen.add(kernel)
-        np.testing.assert_allclose(held, left_out(matrices[kernel], penalty, rest) + model.base, atol=1e-8)
+        np.testing.assert_allclose(out_of_fold, left_out(matrices[kernel], penalty, rest) + model.base, atol=1e-8)
         fitted = matrices[kernel] @ np.linalg.solve(matrices[kernel] + penalty * np.eye(50), rest)
         np.testing.assert_allclose(model.predict(X), fitted + model.base, atol=1e-8)
         # Other targets of the same rows choose anew.
         again = KernelFitter(choosing=20)
         again(X, T[::-1].copy())
-        np.testing.assert_array_equal(again(X, T)[1], held)
+        np.testing.assert_array_equal(again(X, T)[1], out_of_fold)
     assert chosen == {0, 1, 2}
 
 
@@ -163,8 +165,8 @@ def test_decompositions_are_kept_only_for_the_same_rows():
 def test_a_sum_of_curves_is_learned_from_few_rows_and_a_far_value_moves_it_little():
     """Of 60 rows with eight columns: the Gaussian kernel alone leaves nearly twice as much unexplained."""
     X, T = sum_of_curves(60, 4)
-    model, held = KernelFitter()(X, T)
-    explained = 1.0 - ((held - T) ** 2).sum() / ((T - T.mean(axis=0)) ** 2).sum()
+    model, out_of_fold = KernelFitter()(X, T)
+    explained = 1.0 - ((out_of_fold - T) ** 2).sum() / ((T - T.mean(axis=0)) ** 2).sum()
     K, *_ = slow_matrices(model)
     rest = T - model.base
     gaussian = max(1.0 - ((left_out(K, p, rest) - rest) ** 2).sum() / (rest**2).sum() for p in PENALTIES)
@@ -177,8 +179,8 @@ def test_a_sum_of_curves_is_learned_from_few_rows_and_a_far_value_moves_it_littl
 def test_the_difference_of_two_columns_that_are_nearly_equal_is_seen():
     """The wide kernel with a small penalty finds it; neither of the others does."""
     X, T = nearly_equal(80, 0)
-    model, held = KernelFitter()(X, T)
+    model, out_of_fold = KernelFitter()(X, T)
     rest = T - model.base
     gaussian, _, added = slow_matrices(model)
     others = [((left_out(K, p, rest) - rest) ** 2).mean() for K in (gaussian, added) for p in PENALTIES]
-    assert ((held - T) ** 2).mean() < 0.2 * min(others)
+    assert ((out_of_fold - T) ** 2).mean() < 0.2 * min(others)

@@ -34,16 +34,16 @@ def blobs(n=300, seed=0, first=0.5):
     return X, np.where(truth == 2, (rng.random(n) >= first).astype(int), truth), truth
 
 
-@pytest.mark.parametrize("law", [(0.5, 0.5), (0.8, 0.2)])
-def test_the_hidden_share_is_exact_where_one_known_class_is_possible(law):
-    q = np.array(law)
+@pytest.mark.parametrize("noise", [(0.5, 0.5), (0.8, 0.2)])
+def test_the_hidden_share_is_exact_where_one_known_class_is_possible(noise):
+    q = np.array(noise)
     shares = np.linspace(0.0, 0.99, 12)
     for c in range(2):
         p = (1 - shares)[:, None] * np.eye(2)[c] + shares[:, None] * q
-        found = hidden_parts(p, q)
+        hidden = hidden_parts(p, q)
         best = ((1 - p) / (1 - q)).argmin(axis=1)
         assert (best[shares < 0.5] == c).all()
-        np.testing.assert_allclose(found[best == c], shares[best == c], atol=1e-12)
+        np.testing.assert_allclose(hidden[best == c], shares[best == c], atol=1e-12)
 
 
 def test_a_hidden_class_larger_than_assumed_is_found():
@@ -92,14 +92,14 @@ def test_a_resized_fit_has_the_wanted_share():
 
 def test_the_loss_counts_true_errors():
     """By enumeration of labels: mean loss less the hidden share is the number of true errors, confusions aside."""
-    law = np.array([0.7, 0.2, 0.1])
+    noise = np.array([0.7, 0.2, 0.1])
     truth = np.array([0, 1, 2, 3, 3, 3, 0])
     winner, accepted = np.array([0, 1, 2, 0, 1, 2, 0]), np.array([1, 0, 1, 1, 1, 0, 1], dtype=bool)
     expected = 0.0
     for i, t in enumerate(truth):
-        labels = [(t, 1.0)] if t < 3 else list(enumerate(law))
+        labels = [(t, 1.0)] if t < 3 else list(enumerate(noise))
         expected += sum(
-            w * estimate_row_losses(np.array([c]), winner[i : i + 1], accepted[i : i + 1], law)[0] for c, w in labels
+            w * estimate_row_losses(np.array([c]), winner[i : i + 1], accepted[i : i + 1], noise)[0] for c, w in labels
         )
     errors = np.sum(np.where(accepted, winner, 3) != truth)
     assert expected - np.sum(truth == 3) == pytest.approx(errors)
@@ -118,8 +118,8 @@ def test_decisions():
 def test_the_hidden_class_is_found_where_a_threshold_loses_much_of_it(name):
     X, y, _ = blobs()
     new, _, truth = blobs(600, seed=1)
-    found = fit_em(make_fitter(name, len(y), 0), X, y, 2)
-    winner, accepted, _ = found.model.evaluate(new)
+    fit = fit_em(make_fitter(name, len(y), 0), X, y, 2)
+    winner, accepted, _ = fit.model.evaluate(new)
     accuracy = np.mean(np.where(accepted, winner, 2) == truth)
     likely = RandomForestClassifier(60, random_state=0).fit(X, y).predict_proba(new)
     threshold = np.mean(np.where(likely.max(axis=1) >= 0.75, likely.argmax(axis=1), 2) == truth)
@@ -127,15 +127,15 @@ def test_the_hidden_class_is_found_where_a_threshold_loses_much_of_it(name):
     assert accuracy > threshold
 
 
-def test_lopsided_mislabelling_is_noticed():
-    """80 to 20: with the fair die the hidden class is lost, with the estimated law most of it is found."""
+def test_lopsided_label_noise_is_noticed():
+    """80 to 20: with the fair die the hidden class is lost, with the estimated label noise most of it is found."""
     X, y, _ = blobs(400, first=0.8)
     new, _, truth = blobs(600, seed=1)
     share = {}
-    for law in (uniform_noise(2), None):
-        found = fit_em(KernelFitter(), X, y, 2, law)
-        winner, accepted, _ = found.model.evaluate(new)
-        share[law is None] = np.mean(np.where(accepted, winner, 2)[truth == 2] == 2)
+    for noise in (uniform_noise(2), None):
+        fit = fit_em(KernelFitter(), X, y, 2, noise)
+        winner, accepted, _ = fit.model.evaluate(new)
+        share[noise is None] = np.mean(np.where(accepted, winner, 2)[truth == 2] == 2)
     assert share[True] > 0.9
     assert share[True] >= share[False]
 
@@ -188,7 +188,7 @@ def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):
     assert not (tmp_path / "model.npz").exists()
 
 
-def test_bad_models_and_laws_are_refused_before_anything_is_spent():
+def test_bad_models_and_label_noise_are_refused_before_anything_is_spent():
     rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
     for change, message in (
         ({"model": Perceptron()}, "Perceptron has no predict_proba"),

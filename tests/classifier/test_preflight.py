@@ -1,4 +1,4 @@
-"""The door check: every planted fault of a table gives its line, and a good table none."""
+"""The preflight checks: every planted fault of a table gives its line, and a good table none."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -17,10 +17,10 @@ from tests.classifier.tasks import soft_rows
 
 def test_forest_judges_rows_by_the_trees_that_did_not_draw_them():
     X, T = soft_rows()
-    packed, held = make_forest_fitter(3, trees=7)(X, T)
-    assert np.isfinite(held).all()
+    packed, out_of_bag = make_forest_fitter(3, trees=7)(X, T)
+    assert np.isfinite(out_of_bag).all()
     # Held-out errors are larger than training errors.
-    assert ((held - T) ** 2).mean() > 2 * ((packed.predict(X) - T) ** 2).mean()
+    assert ((out_of_bag - T) ** 2).mean() > 2 * ((packed.predict(X) - T) ** 2).mean()
     slow = np.mean([_walked(packed, root, X) for root in packed.roots], axis=0)
     np.testing.assert_allclose(packed.predict(X), slow, atol=1e-12)
 
@@ -39,29 +39,29 @@ def _walked(packed, root, X):
 
 def test_trees_of_large_tables_draw_some_rows_only():
     X, T = soft_rows(80)
-    packed, held = make_forest_fitter(3, trees=7, max_drawn=15)(X, T)
+    packed, out_of_bag = make_forest_fitter(3, trees=7, max_drawn=15)(X, T)
     assert len(packed.feature) <= 7 * (2 * 15 - 1)
     # The root's targets are a mean of fifteen rows.
     counts = packed.value[packed.roots] * 15
-    assert held.shape == T.shape
+    assert out_of_bag.shape == T.shape
     np.testing.assert_allclose(counts.sum(axis=1), 15)
 
 
 def test_mean_and_estimators():
     X, T = soft_rows(90)
-    model, held = make_mean_fitter([make_forest_fitter(0, trees=9), KernelFitter()])(X, T)
+    model, out_of_fold = make_mean_fitter([make_forest_fitter(0, trees=9), KernelFitter()])(X, T)
     np.testing.assert_allclose(normalise(model.predict(X)).sum(axis=1), 1.0)
-    np.testing.assert_allclose(held.sum(axis=1), 1.0)
-    own, held = make_estimator_fitter(LogisticRegression(), 5, np.random.default_rng(0))(X, T)
-    assert np.mean(held.argmax(axis=1) == T.argmax(axis=1)) > 0.5
+    np.testing.assert_allclose(out_of_fold.sum(axis=1), 1.0)
+    own, out_of_fold = make_estimator_fitter(LogisticRegression(), 5, np.random.default_rng(0))(X, T)
+    assert np.mean(out_of_fold.argmax(axis=1) == T.argmax(axis=1)) > 0.5
     assert own.predict(X).shape == (90, 3)
 
 
 def test_an_estimator_that_saw_one_class_says_so_for_the_others():
     X, T = soft_rows(12)
     T = np.eye(3)[np.r_[np.zeros(11, dtype=int), 1]]
-    _, held = make_estimator_fitter(LogisticRegression(), 3, np.random.default_rng(0))(X, T)
-    assert (held[:, 2] == 0.0).all()
+    _, out_of_fold = make_estimator_fitter(LogisticRegression(), 3, np.random.default_rng(0))(X, T)
+    assert (out_of_fold[:, 2] == 0.0).all()
 
 
 @pytest.mark.parametrize(("said", "words"), [("nan", "NaN or infinite"), ("narrow", "shape")])

@@ -64,11 +64,11 @@ def test_a_cycle_is_a_fair_bet():
         assert mean <= np.mean(factors) ** 2 * (1 + 1e-12)
 
 
-def mean_stopped_wealth(factors, looks):
-    """Mean wealth of one who stops at the first gain that he sees when he looks."""
+def mean_stopped_wealth(factors, checks):
+    """Mean wealth of a bettor who stops at the first check that shows a gain."""
     ends = []
     for order in orders(4, 2):
-        wealth = np.cumprod([factors[row] for row in order])[looks]
+        wealth = np.cumprod([factors[row] for row in order])[checks]
         ends.append(wealth[wealth > 1][0] if (wealth > 1).any() else wealth[-1])
     return float(np.mean(ends))
 
@@ -95,7 +95,7 @@ def test_parts_of_bets_begin_with_a_cycle():
     assert [len(new) for _, new in later_rows(20)] == [5, 5, 5]
 
 
-def test_a_race_buys_in_balanced_order_and_the_paper_does_not():
+def test_subset_selection_buys_in_balanced_order_and_the_paper_does_not():
     rows, oracle, *_ = synthetic(per_class=80)
     codes = np.searchsorted(np.unique(rows.y), rows.y)
 

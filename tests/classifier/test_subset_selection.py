@@ -1,4 +1,4 @@
-"""The race: noise loses, all is spent, price decides between equals, rows are shared, nothing unpaid is read."""
+"""Subset selection: noise loses, all is spent, price decides between equals, rows are shared, only paid values read."""
 
 from fractions import Fraction
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from exml_sim.classifier._regression import KernelFitter
 from exml_sim.classifier.subset_selection import SelectionResult, SelectionRound, SubsetSelection, plan_first_round
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit
-from tests.classifier.tasks import Recording, refused
+from tests.classifier.tasks import Recording, catch_error
 
 
 def task(seed, rows=240):
@@ -35,7 +35,7 @@ def task(seed, rows=240):
 def test_wide_noise_loses_to_an_informative_group(width):
     """With a budget of 30 % the signal is bought in nine of ten runs at least, mostly alone, and tells new rows apart.
 
-    Sixteen rows open the race: noise has its days.
+    The subset selection begins with sixteen rows, so noise wins sometimes.
     """
     bought, alone, right = 0, 0, []
     for seed in range(10):
@@ -66,8 +66,8 @@ def test_between_equals_the_cheaper_wins():
     chosen = []
     for seed in range(10):
         X, y, signal, rng = task(seed, 150)
-        dear, cheap = (signal + 0.15 * rng.normal(size=signal.shape) for _ in range(2))
-        oracle = ArrayOracle({"dear": dear, "cheap": cheap}, {"dear": 5, "cheap": 1})
+        expensive, cheap = (signal + 0.15 * rng.normal(size=signal.shape) for _ in range(2))
+        oracle = ArrayOracle({"expensive": expensive, "cheap": cheap}, {"expensive": 5, "cheap": 1})
         chosen.append(ExMLClassifier(budget_ratio=0.2, random_state=seed, model="kernel").fit(X, y, oracle).selected_)
     assert chosen.count(("cheap",)) >= 9
 
@@ -142,12 +142,12 @@ def test_threads_change_nothing():
     """More candidates than threads, rows enough for forests and for bets."""
     X, y, signal, rng = task(3, rows=300)
     values = {"signal": signal} | {f"noise {k}": rng.normal(size=(300, 2)) for k in range(5)}
-    one, many = (
+    single, many = (
         ExMLClassifier(budget_ratio="0.5", explore="always", n_jobs=n).fit(X, y, ArrayOracle(values)) for n in (1, 3)
     )
-    assert one.report() == many.report()
-    np.testing.assert_array_equal(one.bought_, many.bought_)
-    assert len(one.records_[-1].selection.subsets.pairs) >= 4
+    assert single.report() == many.report()
+    np.testing.assert_array_equal(single.bought_, many.bought_)
+    assert len(single.records_[-1].selection.subsets.pairs) >= 4
     with pytest.raises(ValueError, match="n_jobs must be a positive whole number or -1"):
         ExMLClassifier(budget=10, n_jobs=0).fit(X, y, ArrayOracle(values))
 
@@ -177,12 +177,12 @@ def test_complementary_candidates_are_bought_together():
     """Each of two columns says little alone, their difference is the class."""
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 300)
-    one = 4.0 * rng.normal(size=300)
-    other = one + np.where(y == 1, 1.0, -1.0) + 0.2 * rng.normal(size=300)
-    oracle = ArrayOracle({"one": one, "other": other, "third": rng.normal(size=300)})
+    first = 4.0 * rng.normal(size=300)
+    second = first + np.where(y == 1, 1.0, -1.0) + 0.2 * rng.normal(size=300)
+    oracle = ArrayOracle({"first": first, "second": second, "third": rng.normal(size=300)})
     X = rng.normal(size=(300, 1))
     model = ExMLClassifier(budget_ratio=0.6, model="kernel").fit(X, y, oracle)
-    assert {"one", "other"} <= set(model.selected_)
+    assert {"first", "second"} <= set(model.selected_)
     alone = ExMLClassifier(budget_ratio=0.6, model="kernel", max_candidates=1).fit(X, y, oracle)
     assert len(alone.selected_) == 1
 
@@ -215,8 +215,8 @@ def test_what_is_bought_completely_can_join_for_nothing():
     buyer = AcquisitionManager(ArrayOracle({name: np.arange(6.0) for name in "abc"}), 6, 22)
     buyer.buy({0: np.arange(6), 1: np.arange(6)}, layer=2, purpose="exploration")
     base = LayerInput(np.zeros((6, 1)), np.arange(6) % 2, 2, np.arange(6), 2)
-    race = GivenGains(buyer, (0, 1, 2), base, Fraction(10), KernelFitter())
-    selected, notes = race._extend((0,))
+    selection = GivenGains(buyer, (0, 1, 2), base, Fraction(10), KernelFitter())
+    selected, notes = selection._extend((0,))
     assert selected == (0, 1, 2)
     assert buyer.bought.all()
     assert buyer.ledger.spent == 18
@@ -229,7 +229,7 @@ def test_what_is_bought_completely_can_join_for_nothing():
     rows=st.integers(5, 400),
 )
 def test_the_opening_is_affordable_and_leaves_rows_of_the_leader(costs, money, rows):
-    exact = [Fraction(one) for one in costs]
+    exact = [Fraction(cost) for cost in costs]
     tariff = Tariff([str(arm) for arm in range(len(exact))], exact)
     places, opened = plan_first_round(tariff, [rows] * len(costs), Fraction(money), 2, ValueOfInformationCommit())
     compared = [exact[place] for place in places]
@@ -251,7 +251,7 @@ def sweep_small_tables(runs):
         budget = int(rng.integers(10, 3 * rows))
         model = ExMLClassifier(budget=budget, explore="always", model="kernel", hidden="never", random_state=seed)
         table = SimpleNamespace(X=rng.normal(size=(rows, 1)), y=y)
-        if refusal := refused(model, table, ArrayOracle(values, costs)):
+        if refusal := catch_error(model, table, ArrayOracle(values, costs)):
             assert "smallest budget" in refusal
             continue
         record = model.records_[-1]
@@ -296,17 +296,17 @@ def test_what_is_judged_is_the_formula():
     """A slow path: targets row by row from the models' own held-out predictions."""
     scorer, rows, y = make_scorer(1)
     sets = [(0,), (1,), (2,), (0, 1), (0, 1, 2)]
-    held = {}
+    out_of_fold = {}
     for arms in sets:
-        held[arms] = normalise(KernelFitter()(scorer.points(arms, rows), np.eye(2)[y])[1])
-    weights = {arms: np.exp(-2.0 * ((p - np.eye(2)[y]) ** 2).sum(axis=1).sum()) for arms, p in held.items()}
+        out_of_fold[arms] = normalise(KernelFitter()(scorer.points(arms, rows), np.eye(2)[y])[1])
+    weights = {arms: np.exp(-2.0 * ((p - np.eye(2)[y]) ** 2).sum(axis=1).sum()) for arms, p in out_of_fold.items()}
     scorer.fit_consensus(sets, rows)
     for arms in [(0,), (1,), (2,)]:
         slow = []
         for row in rows:
-            said = sum(weights[s] * held[s][row] for s in sets) / sum(weights.values())
+            said = sum(weights[s] * out_of_fold[s][row] for s in sets) / sum(weights.values())
             target = 0.25 * np.eye(2)[y[row]] + 0.75 * said
-            slow.append(float(((held[arms][row] - target) ** 2).sum()))
+            slow.append(float(((out_of_fold[arms][row] - target) ** 2).sum()))
         np.testing.assert_allclose(scorer.target_losses(arms, rows), slow, rtol=1e-9)
 
 

@@ -81,7 +81,7 @@ def test_estimated_errors_of_two_classes_are_the_rejection_loss_at_one_quarter()
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_estimated_errors_against_the_truth(n_classes):
-    """On rows whose known labels are clean the estimate is unbiased: within 6 standard errors (alarm below 1e-8).
+    """On rows whose known labels are clean the estimate is unbiased: within 6 standard errors (false alarm below 1e-8).
 
     A model that confuses no known classes but accepts some hidden and rejects some known rows; only the die is random.
     """

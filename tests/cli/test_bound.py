@@ -17,9 +17,9 @@ def test_the_comparison_is_that_of_the_theory(capsys) -> None:
     data = json.loads(out)
     for strategy in ("uniform", "median"):
         wanted = theory.compare_bounds(16_000, 8, 0.2, 0.1, 0.5, strategy=strategy)
-        assert [bound["name"] for bound in data["bounds"][strategy]] == [rung.name for rung in wanted]
-        assert [bound["value"] for bound in data["bounds"][strategy]] == [rung.value for rung in wanted]
-        assert [bound["vacuous"] for bound in data["bounds"][strategy]] == [rung.vacuous for rung in wanted]
+        assert [bound["name"] for bound in data["bounds"][strategy]] == [entry.name for entry in wanted]
+        assert [bound["value"] for bound in data["bounds"][strategy]] == [entry.value for entry in wanted]
+        assert [bound["vacuous"] for bound in data["bounds"][strategy]] == [entry.vacuous for entry in wanted]
 
 
 def test_text_names_vacuous_bounds_and_missed_conditions(capsys) -> None:

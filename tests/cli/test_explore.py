@@ -1,4 +1,4 @@
-"""``exml explore`` and ``exml predict`` at the door: a whole run, the plan, blanks, and bad input in one line."""
+"""Commands ``exml explore`` and ``exml predict``: a whole run, the plan, blanks, and bad input in one line."""
 
 import csv
 import json
@@ -104,7 +104,7 @@ def test_json_and_quiet(data, capsys):
     spent = sum(Fraction(line["spent"]) for line in read(data / "o/ledger.csv"))
     layer, figures = result["layers"][1], result["evaluation"]["metrics"]
     assert layer["candidates"] == result["selected"]
-    assert all(entry["loss"] >= 0.0 and entry["rows"] > 0 for look in layer["looks"] for entry in look)
+    assert all(entry["loss"] >= 0.0 and entry["rows"] > 0 for analysis in layer["looks"] for entry in analysis)
     assert layer["thetas"][0]["interval"][0] <= layer["thetas"][0]["accuracy"] <= layer["thetas"][0]["interval"][1]
     assert [m["interval"][0] <= m["accuracy"] <= m["interval"][1] for m in figures] == [True] * 4
     assert f"| {figures[0]['name']} | {figures[0]['right']} of {figures[0]['rows']} |" in report
@@ -266,7 +266,7 @@ def test_no_exploration_needed(data, capsys):
 )
 def test_bad_input_is_one_line_and_exit_code_2(data, capsys, options, message):
     candidates = () if "--candidate" in options else THREE
-    refuse(data, capsys, ["data.csv", *COMMON, *candidates, "--budget", "99", *options.split()], message)
+    check_error(data, capsys, ["data.csv", *COMMON, *candidates, "--budget", "99", *options.split()], message)
 
 
 @pytest.mark.parametrize(
@@ -278,10 +278,10 @@ def test_bad_input_is_one_line_and_exit_code_2(data, capsys, options, message):
     ],
 )
 def test_what_is_missing_is_one_line_and_exit_code_2(data, capsys, arguments, message):
-    refuse(data, capsys, arguments, message)
+    check_error(data, capsys, arguments, message)
 
 
-def refuse(folder, capsys, arguments, message):
+def check_error(folder, capsys, arguments, message):
     """Explore with bad input, and check that one line says so and nothing is written."""
     code, out, err = run(capsys, "explore", *arguments)
     assert (code, out) == (2, "")

@@ -1,4 +1,4 @@
-"""`exml verify` at its door: outputs, exit codes, resume, bad input."""
+"""Command `exml verify`: outputs, exit codes, resume, bad input."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
 from exml_sim.testing._properties import agrees
 
-ALARM = 1e-7
+ALPHA = 1e-7
 SPARSE = {"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}
 
@@ -123,7 +123,7 @@ def test_rewards_that_were_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # Exactly: sums of two draws each from {1, 0, 0.5} and {0.5, -0.5, 0}; the first arm wins ties and is the best.
     seen = [(a, b) for a in (1, 0, 0.5) for b in (1, 0, 0.5)]
     lost = sum(sum(x) < sum(y) - 1 for x in seen for y in seen) / 81
-    assert agrees(apart.failures, 400, lost, ALARM)
+    assert agrees(apart.failures, 400, lost, ALPHA)
 
 
 def test_correlated_arms_are_told_apart_sooner() -> None:
@@ -135,7 +135,7 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
     with run(study, progress=False, n_jobs=1) as result:
         for entry, correlation in zip(result.summary(), (0.0, 0.75), strict=True):
             p = float(norm.sf(0.5 * np.sqrt(8) / np.sqrt(2 * (1 - correlation))))
-            assert agrees(entry.failures, 4000, p, ALARM)
+            assert agrees(entry.failures, 4000, p, ALPHA)
 
 
 def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:

@@ -9,7 +9,7 @@ from scipy.special import betaln
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.engine import Store, run
 from exml_sim.engine._statistics import bounded_sequence, confidence_sequence
-from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.exact_distributions import uniform_selection_probabilities
 from tests.engine.studies import known
 
 MEANS = (0.4, 0.5, 0.6)
@@ -21,7 +21,7 @@ def failure(pulls: int) -> float:
 
 @pytest.mark.parametrize(("failures", "trials"), [(0, 1), (0, 50), (3, 50), (50, 50), (1, 1), (499, 1000), (2, 10**6)])
 def test_the_interval_is_a_level_set(failures, trials):
-    """A rate is inside iff the mixture's likelihood ratio against it is below 1/alarm; checked on a fine grid."""
+    """A rate is inside iff the mixture's likelihood ratio against it is below 1/alpha; checked on a fine grid."""
     low, high = confidence_sequence(failures, trials, 0.05)
     grid = np.linspace(1e-9, 1 - 1e-9, 20_001)
     log_e = (
@@ -32,14 +32,14 @@ def test_the_interval_is_a_level_set(failures, trials):
     np.testing.assert_array_equal(inside[far], ((grid > low) & (grid < high))[far])
 
 
-def crossing(rate: float, trials: int, alarm: float, interval) -> float:
+def crossing(rate: float, trials: int, alpha: float, interval) -> float:
     """Probability that the interval ever excludes the true rate within that many trials, by dynamic programming."""
     alive = np.array([1.0])
     lost = 0.0
     for n in range(1, trials + 1):
         alive = np.append(alive * (1 - rate), 0.0) + np.append(0.0, alive * rate)
         for k in np.flatnonzero(alive > 0):
-            low, high = interval(int(k), n, alarm)
+            low, high = interval(int(k), n, alpha)
             if not low <= rate <= high:
                 lost += alive[k]
                 alive[k] = 0.0
@@ -50,7 +50,7 @@ def test_looking_after_every_trial_keeps_the_error_rate():
     """Exact: the confidence sequence errs at most at its level; Clopper-Pearson, looked at every time, does not."""
     for rate in (0.1, 0.5):
         assert crossing(rate, 80, 0.05, confidence_sequence) <= 0.05
-    assert crossing(0.5, 80, 0.05, lambda k, n, alarm: clopper_pearson(k, n, 1 - alarm)) > 0.05
+    assert crossing(0.5, 80, 0.05, lambda k, n, alpha: clopper_pearson(k, n, 1 - alpha)) > 0.05
 
 
 def test_cells_stop_when_decided_whatever_the_workers():
@@ -90,7 +90,7 @@ def test_resume_of_a_stopped_study_runs_nothing(tmp_path):
 
 def test_regret_at_the_stopping_time_is_anytime_valid():
     """Exact, over all paths of 16 trials with three values: the sequence errs at most at its level, at any time."""
-    values, distribution, alarm = (0.0, 0.1, 0.4), (0.7, 0.2, 0.1), 0.5
+    values, distribution, alpha = (0.0, 0.1, 0.4), (0.7, 0.2, 0.1), 0.5
     truth = float(np.dot(values, distribution))
     alive, lost = {(0, 0): 1.0}, 0.0
     for n in range(1, 17):
@@ -101,11 +101,11 @@ def test_regret_at_the_stopping_time_is_anytime_valid():
         alive = following
         if n % 4 == 0:
             for (a, b), mass in list(alive.items()):
-                low, high = bounded_sequence([(0.0, n - a - b), (0.1, a), (0.4, b)], 0.4, alarm)
+                low, high = bounded_sequence([(0.0, n - a - b), (0.1, a), (0.4, b)], 0.4, alpha)
                 if not low <= truth <= high:
                     lost += mass
                     del alive[a, b]
-    assert 0.0 < lost <= alarm
+    assert 0.0 < lost <= alpha
 
 
 def test_the_width_is_that_of_the_reported_interval():

@@ -29,7 +29,7 @@ def stored(tmp_path):
     return path
 
 
-def refused(path, study, message):
+def expect_error(path, study, message):
     """Opening must fail with the message and leave every byte as it was."""
     before = contents(path.parent)
     with pytest.raises(StoreError, match=message):
@@ -49,7 +49,7 @@ def test_another_study_or_version(stored, change, study, message):
     with sqlite3.connect(stored) as connection:
         connection.execute(change)
     connection.close()
-    refused(stored, known(**{"trials": 20} | study), message)
+    expect_error(stored, known(**{"trials": 20} | study), message)
 
 
 def write_header(path, key, value):
@@ -89,7 +89,7 @@ def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws,
     write_header(whole, "draws", "2")
     StudyResult.open(whole).close()
     write_header(whole, "draws", str(draws))
-    refused(
+    expect_error(
         whole,
         rare_study,
         rf"mode 'importance_sampling' that {words}.*; nothing was changed: run the study into another file$",
@@ -117,7 +117,7 @@ def test_somebody_elses_database_whose_writer_was_killed(tmp_path):
     subprocess.run([sys.executable, "-c", KILLED_WRITER, str(path)], check=False)
     before = contents(tmp_path)
     assert before["letters.sqlite-wal"]
-    refused(path, known(), "not a study's store")
+    expect_error(path, known(), "not a study's store")
     with pytest.raises(StoreError, match="not a study's store"):
         Store.read(path)
     assert contents(tmp_path) == before
@@ -126,7 +126,7 @@ def test_somebody_elses_database_whose_writer_was_killed(tmp_path):
 def test_side_files_without_their_database(tmp_path):
     """SQLite would take an orphaned log for that of the new database."""
     (tmp_path / "study.sqlite-wal").write_bytes(b"log")
-    refused(tmp_path / "study.sqlite", known(), "side files")
+    expect_error(tmp_path / "study.sqlite", known(), "side files")
 
 
 def overwrite_pages(data):
@@ -138,12 +138,12 @@ def overwrite_pages(data):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda data: b"Dear reader, this is no database. " * 100, overwrite_pages, lambda data: data[: len(data) // 2]],
+    [lambda data: b"A text file: this is no database. " * 100, overwrite_pages, lambda data: data[: len(data) // 2]],
     ids=["no database", "pages", "cut off"],
 )
 def test_damaged_files(stored, damage):
     stored.write_bytes(damage(bytearray(stored.read_bytes())))
-    refused(stored, known(trials=20), "damaged")
+    expect_error(stored, known(trials=20), "damaged")
 
 
 @pytest.mark.parametrize("mode", ["monte_carlo", "exact"])
@@ -192,14 +192,14 @@ def test_changed_values_are_noticed(stored, damage):
     connection.close()
     with pytest.raises(StoreError, match="damaged"):
         Store.read(stored)
-    refused(stored, known(trials=20), "damaged")
+    expect_error(stored, known(trials=20), "damaged")
 
 
 def test_the_comparison_of_schemas_is_what_notices_a_type_that_is_none(stored, monkeypatch) -> None:
     data, good = stored.read_bytes(), b"spent INTEGER NOT NULL, weight"
     assert data.count(good) == 1
     stored.write_bytes(data.replace(good, b"spent INDEGER NOT NULL, weight"))
-    refused(stored, known(trials=20), "damaged")
+    expect_error(stored, known(trials=20), "damaged")
     monkeypatch.setattr("exml_sim.engine.store.find_schema_damage", lambda connection: None)
     StudyResult.open(stored).close()
 

@@ -1,4 +1,4 @@
-"""Studies as data: TOML, identity, grids, and bad input at the door."""
+"""Studies as data: TOML, identity, grids, and bad input."""
 
 from __future__ import annotations
 

@@ -148,10 +148,10 @@ def test_a_hang_and_a_long_message_are_findings() -> None:
     with pytest.raises(Finding, match=r"no answer within .* and Ctrl-C took"), fuzzer.limit_time(0.05, 0.0):
         sum(range(10**7))
 
-    def refuse() -> None:
+    def raise_error() -> None:
         raise StoreError("two\nlines")
 
     with pytest.raises(Finding, match="not one short line"):
-        expect(StoreError, refuse, None)
+        expect(StoreError, raise_error, None)
     with pytest.raises(Finding, match="another answer"):
         expect(StoreError, lambda: 1, 2)

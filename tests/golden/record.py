@@ -478,7 +478,7 @@ def _side(value: Any) -> Any:
 
 
 def make_table(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], dict[str, Any]]:
-    """Return observed features, perceived labels, candidates and costs of a table."""
+    """Return observed features, observed labels, candidates and costs of a table."""
     match seed % 5:
         case 0:
             return _from_population(make_synthetic(25 + 3 * seed, angles=[10, 50, 90], rng=seed))

@@ -19,7 +19,7 @@ MOST_SCORES, MOST_SOLVED = 60_000, 3_000
 #: Rows that one example may draw, and trials times b that decide a bound b at the factor 2 among three bounds.
 MOST_ROWS, TRIALS = 4_000_000, 85
 #: False-alarm probability of the bounds of one example; the sweep judges at most 500 and 250 of them.
-ALARM = 2e-8
+ALPHA = 2e-8
 #: Examples in CI and in the sweep.
 EXAMPLES = {"ci": 80, "sweep": 500}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 PROFILES = ("equal", "graded", "one rival", "ties", "duplicated", "opposed")
@@ -209,8 +209,8 @@ def affordable(example, by_trials):
     return point.K * max(1, ceil(log2(point.K))), 100 if by_trials else None
 
 
-def judged(example, alarm=None, wrong=None):
-    """Verdicts of all bounds of the example's strategy, by enumeration or, with an alarm, by trials.
+def judged(example, alpha=None, wrong=None):
+    """Verdicts of all bounds of the example's strategy, by enumeration or, with an alpha, by trials.
 
     With ``wrong``, a function of point and budget, that bound is held against the same evidence instead.
     """
@@ -218,14 +218,14 @@ def judged(example, alarm=None, wrong=None):
     # Far smaller gaps need more rows than an example may draw.
     assume(any(gap > 0 for gap in world.gaps))
     assume(world.point.gap > (0.12 if world.affine else 0.2) * min(1.0, world.point.kappa_lambda))
-    budget, trials = affordable(example, by_trials=alarm is not None)
+    budget, trials = affordable(example, by_trials=alpha is not None)
     given_bounds = BOUNDS[example.strategy] if wrong is None else {"wrong": wrong}
     bounds = {name: bound(world.point, budget) for name, bound in given_bounds.items()}
     strategy = STRATEGIES[example.strategy]
     if trials is None:
         return hold_exactly(world.exact_failure(strategy, budget), bounds)
     failures = world.count(strategy, budget, trials, seed=example.seed)
-    return hold_counted(failures, trials, bounds, alarm=alarm)
+    return hold_counted(failures, trials, bounds, alpha=alpha)
 
 
 def tally(result, verdicts):
@@ -246,7 +246,7 @@ def test_bounds_hold_in_the_affine_regime():
     @settings(max_examples=EXAMPLES)
     @given(affine_examples())
     def check(example):
-        tally(result, judged(example, ALARM))
+        tally(result, judged(example, ALPHA))
 
     check()
     bounds = result["consistent"] + result["undecided"] + result["vacuous"]
@@ -264,7 +264,7 @@ def test_bounds_hold_with_independent_rows():
     @settings(max_examples=EXAMPLES // 2)
     @given(affine_examples(rows="independent"))
     def check(example):
-        tally(result, judged(example, ALARM))
+        tally(result, judged(example, ALPHA))
 
     check()
     assert result["trials"] == result["examples"] >= EXAMPLES // 4
@@ -272,7 +272,7 @@ def test_bounds_hold_with_independent_rows():
 
 
 def test_bounds_hold_beyond_the_affine_regime():
-    """All exact, so no alarm is spent; at least 40 % of the examples decide a bound that speaks."""
+    """All exact, so no alpha is spent; at least 40 % of the examples decide a bound that speaks."""
     values = Counter()
 
     @settings(max_examples=EXAMPLES // 2)

@@ -46,11 +46,11 @@ class PaperSession(ArmState):
         self.rng = np.random.default_rng(int(seeds.key[0] % 2**32))
         self.shape = (len(seeds), n_arms)
 
-    def pull(self, pulls, fresh, pay):
+    def pull(self, pulls, fresh_rows, pay):
         pay(pulls, pulls)
         return pulls
 
-    def score(self, wanted, fresh, level):
+    def score(self, wanted, fresh_rows, level):
         # Few different values, so that ties are common.
         value = np.where(wanted, self.rng.integers(0, 6, self.shape) / 8, np.inf)
         return Scores(value, value, value)

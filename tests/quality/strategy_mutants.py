@@ -29,7 +29,7 @@ class Plant:
         What is wrong.
     mutant
         The rule or bound with the error.
-    found
+    message
         The first sentence of the check that caught it; empty if none did.
     equivalent
         Whether the error changes nothing that the rule does.
@@ -37,13 +37,13 @@ class Plant:
 
     error: str
     mutant: Any
-    found: str
+    message: str
     equivalent: bool = False
 
     @property
     def caught(self) -> bool:
         """Whether a check caught it."""
-        return bool(self.found)
+        return bool(self.message)
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class _Session:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
 
-    def score(self, wanted: Any, fresh: bool, level: int) -> Scores:
-        return self._change(self._session.score(wanted, fresh, level), wanted)
+    def score(self, wanted: Any, fresh_rows: bool, level: int) -> Scores:
+        return self._change(self._session.score(wanted, fresh_rows, level), wanted)
 
 
 def _scores(change: Callable[[Any, Any], Any]) -> Callable[[TrialBatch], None]:
@@ -138,7 +138,7 @@ def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, 
 
 def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     extra = np.where(batch.active, 1, 0)
-    batch.arms.pull(extra, False, lambda granted, due: None)
+    batch.arms.pull(extra, False, lambda pulled, due: None)
     batch.pulls += extra
     return money, options
 

@@ -23,7 +23,7 @@ from theory.verdicts import critical_count
 SYNTHETIC = {"kind": "synthetic", "per_class": 12, "angles": [0, 10, 40, 90]}
 SMALL = {"kind": "finite_support", "values": [[1.0, 0.4, -0.8], [0.5, 0.6, 0.7]], "y": [1, 1, -1]}
 #: Probability of a false alarm of a statistical assertion.
-ALARM = 1e-6
+ALPHA = 1e-6
 BALL = {"score": "ball", "theta": 0.1, "ball": 0.7}
 
 
@@ -84,7 +84,7 @@ def test_the_mean_weight_is_the_failure_probability() -> None:
     weights = rare.find_weights(8, 16 * "1f", range(trials))
     exact = exact_probability(only, 8)
     assert 0.001 < exact < 0.3
-    assert abs(weights.sum() / trials - exact) < 2.5 * math.sqrt(math.log(2 / ALARM) / (2 * trials))
+    assert abs(weights.sum() / trials - exact) < 2.5 * math.sqrt(math.log(2 / ALPHA) / (2 * trials))
     assert np.array_equal(weights, rare.find_weights(8, 16 * "1f", range(trials), n_jobs=2))
 
 
@@ -109,7 +109,7 @@ def test_bounded_weights_certify_no_more_than_alpha_and_unbounded_ones_do() -> N
         many = rng.binomial(trials, 0.05)
         return np.append(np.full(many, 0.1), np.full(rng.binomial(trials, 0.0005), 10.0))
 
-    most = critical_count(500, 1e-2, ALARM)
+    most = critical_count(500, 1e-2, ALPHA)
     assert count_certified(draw, 0.01, 10.0) < most
     cut = lambda rng, trials: np.minimum(draw(rng, trials), 0.1)  # noqa: E731
     assert count_certified(cut, 0.01, 0.1) > most

@@ -80,13 +80,13 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     assert f"half of ours {point.required('halved', 'uniform', page['target']):,}" in row
 
 
-def test_ladder_and_commands(halved_version, capsys) -> None:
+def test_bounds_and_commands(halved_version, capsys) -> None:
     point = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2")
     code, out, _ = call(capsys, "bound", *point, "--budget", "16000", "--json")
     assert code == 0
     bounds = json.loads(out)["bounds"]
-    assert [ladder[-1]["name"] for ladder in bounds.values()] == ["halved", "halved"]
-    ours = {rung["name"]: rung["value"] for rung in bounds["uniform"]}
+    assert [versions[-1]["name"] for versions in bounds.values()] == ["halved", "halved"]
+    ours = {bound["name"]: bound["value"] for bound in bounds["uniform"]}
     assert ours["halved"] == pytest.approx(ours["tighter"] / 2)
     assert bounds["median"][-1]["note"] == "there is no halved bound for median"
     code, out, _ = call(capsys, "plan", *point, "--json")

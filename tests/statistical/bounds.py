@@ -11,9 +11,9 @@ from theory import BoundProblem
 Bound = Callable[[BoundProblem, int], float]
 
 UNIFORM: dict[str, Any] = {"name": "uniform_allocation", "ties": "lowest"}
-REUSE: dict[str, Any] = {"name": "median_elimination", "accumulate": True, "ties": "lowest"}
-FRESH: dict[str, Any] = {"name": "median_elimination", "accumulate": False, "ties": "lowest"}
-STRATEGIES = {"uniform": UNIFORM, "accumulate": REUSE, "fresh": FRESH}
+ACCUMULATE: dict[str, Any] = {"name": "median_elimination", "accumulate": True, "ties": "lowest"}
+FRESH_ROWS: dict[str, Any] = {"name": "median_elimination", "accumulate": False, "ties": "lowest"}
+STRATEGIES = {"uniform": UNIFORM, "accumulate": ACCUMULATE, "fresh": FRESH_ROWS}
 
 
 def _bounds(strategy: Any, rows: Any = "accumulated") -> dict[str, Bound]:

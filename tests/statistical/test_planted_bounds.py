@@ -9,19 +9,19 @@ import pytest
 
 from exml_sim.engine import run
 from tests.statistical import instances
-from tests.statistical.alarms import agrees
-from tests.statistical.bounds import FRESH, REUSE, UNIFORM
+from tests.statistical.alpha_budget import agrees
+from tests.statistical.bounds import ACCUMULATE, FRESH_ROWS, UNIFORM
 from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
 from tests.statistical.planted_table import printed_regret, ties
 from tests.statistical.worlds import World
-from tests.statistical.wrong_bounds import PLANTED, accumulated, pairwise, reuse, uniform
+from tests.statistical.wrong_bounds import PLANTED, accumulated, median, pairwise, uniform
 from theory import tighter
 from theory.verdicts import judge, judge_exact
 
 BY_ERROR = {planted.error: planted for planted in PLANTED}
 TENTH = Fraction(1, 10)
 #: False-alarm probability of one verdict.
-ALARM = 1e-7
+ALPHA = 1e-7
 
 
 @pytest.mark.parametrize("error", BY_ERROR)
@@ -55,9 +55,9 @@ def test_the_bounds_that_are_written_out_are_those_of_the_package():
             ours = float(tighter.lemma_4(budget // 2, point.gap, point.theta, point.kappa_lambda))
             assert 0.5 * pairwise(point, budget) <= ours <= pairwise(point, budget) * (1 + 1e-12)
             assert uniform(point, budget) == pytest.approx(ours)
-        if planted.right is reuse:
-            assert reuse(point, budget) <= accumulated(point, budget) * (1 + 1e-12)
-            assert accumulated(point, budget) <= 2 * reuse(point, budget)
+        if planted.right is median:
+            assert median(point, budget) <= accumulated(point, budget) * (1 + 1e-12)
+            assert accumulated(point, budget) <= 2 * median(point, budget)
 
 
 # --- the closed forms against the engine ---------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_the_opposed_pair_against_enumeration(n, third):
     assert world.point.gap == pytest.approx(2 * RADIUS * 0.1)
 
 
-@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("accumulate", REUSE)])
+@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH_ROWS), ("accumulate", ACCUMULATE)])
 def test_copies_of_the_rival_against_enumeration(strategy, options):
     where = instances.duplicates(4, 6, 0.1, strategy)
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
@@ -81,7 +81,9 @@ def test_copies_of_the_rival_against_enumeration(strategy, options):
     assert world.point.gaps == pytest.approx(where.point.gaps)
 
 
-@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("accumulate", REUSE), ("uniform", UNIFORM)])
+@pytest.mark.parametrize(
+    ("strategy", "options"), [("fresh", FRESH_ROWS), ("accumulate", ACCUMULATE), ("uniform", UNIFORM)]
+)
 def test_one_rival_against_enumeration(strategy, options):
     # Seven twentieths of the rows are third ones here.
     world = instances.opposed_world(Fraction(1, 20), Fraction(7, 20), (RIVAL, BEST, EMPTY, EMPTY))
@@ -97,7 +99,7 @@ def tried(world: World, strategy, planted, budget, trials):
     """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
     failures = world.count(strategy, budget, trials, seed=1)
     bounds = [bound(world.point, budget) for bound in (planted.right, planted.wrong)]
-    return [judge(failures, trials, bound, alpha=ALARM).outcome for bound in bounds]
+    return [judge(failures, trials, bound, alpha=ALPHA).outcome for bound in bounds]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_dropping_the_number_of_arms_is_refuted_by_trials():
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
-    assert agrees(failures, 4000, few.least, ALARM)
+    assert agrees(failures, 4000, few.least, ALPHA)
 
 
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
@@ -131,14 +133,14 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
     trials = 300
     failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_arms()).sum())
     assert failures == trials
-    assert judge(failures, trials, planted.right(point, budget), alpha=ALARM).outcome == "vacuous"
-    assert judge(failures, trials, planted.wrong(point, budget), alpha=ALARM).outcome == "refuted"
+    assert judge(failures, trials, planted.right(point, budget), alpha=ALPHA).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(point, budget), alpha=ALPHA).outcome == "refuted"
 
 
 def test_the_printed_sum_of_rows_is_refuted_by_trials():
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
     error = "sum of n_t as printed, in every round"
-    outcomes = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000)
+    outcomes = tried(world, ACCUMULATE, BY_ERROR[error], 8 * 400, 3000)
     assert outcomes == ["consistent", "refuted"]
 
 
@@ -146,7 +148,7 @@ def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials(
     """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
     world, budget = instances.opposed_world(TENTH, TENTH), 2 * 1600
     study = world.study(UNIFORM, budget, "importance_sampling", trials=3000)
-    (summary,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * ALARM)
+    (summary,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * ALPHA)
     assert summary.lower < instances.passed(1600, 0.1, 0.1) < summary.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
         right, wrong = BY_ERROR[error].right(world.point, budget), BY_ERROR[error].wrong(world.point, budget)
@@ -159,7 +161,7 @@ def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials(
 
 
 def test_ignoring_ties_is_refuted():
-    """The bound speaks of the best set; held against "selects the first arm", as printed, it fails."""
+    """The bound speaks of the best arms; held against "selects the first arm", as printed, it fails."""
     assert [verdict.outcome for verdict in ties("uniform")] == ["consistent", "refuted"]
 
 

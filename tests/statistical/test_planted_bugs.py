@@ -1,24 +1,24 @@
-"""Planted bugs are refuted by the exact laws that the real strategies, sampling, seeds and money agree with."""
+"""Planted bugs are refuted by the exact distributions that real strategies, sampling, seeds and money agree with."""
 
 from __future__ import annotations
 
 import pytest
 
 from exml_sim.strategies import MedianElimination
-from tests.statistical.alarms import agrees
+from tests.statistical.alpha_budget import agrees
 from tests.statistical.wrong_strategies import BUGS, ROWS, WORLD, WorseHalf, seen
 from theory import tighter
 from theory.verdicts import judge
 
 #: False-alarm probability of one verdict.
-ALARM = 1e-7
+ALPHA = 1e-7
 
 
 @pytest.mark.parametrize("error", BUGS)
 def test_a_bug_is_refuted(error):
     result = seen(error)
     counts = (result.right, result.wrong)
-    assert [agrees(count, result.trials, result.probability, ALARM) for count in counts] == [True, False]
+    assert [agrees(count, result.trials, result.probability, ALPHA) for count in counts] == [True, False]
 
 
 def test_a_repeated_seed_does_not_show_in_the_rate():
@@ -37,7 +37,7 @@ def test_keeping_the_worse_half_is_refuted_by_the_bound_too():
     point = world.point
     bound = float(tighter.delta_fail_median(budget, 4, None, point.theta, point.kappa_lambda, gaps=point.gaps))
     outcomes = [
-        judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alpha=ALARM).outcome
+        judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alpha=ALPHA).outcome
         for rule in (MedianElimination(), WorseHalf())
     ]
     assert outcomes == ["consistent", "refuted"]

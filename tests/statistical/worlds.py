@@ -114,7 +114,7 @@ def hold_exactly(probability: float, bounds: dict[str, float]) -> dict[str, Verd
     return {name: judge_exact(probability * (1 - 1e-9), bound) for name, bound in bounds.items()}
 
 
-def hold_counted(failures: int, trials: int, bounds: dict[str, float], *, alarm: float) -> dict[str, Verdict]:
-    """Verdicts of counts; ``alarm`` holds for all bounds together."""
-    verdicts = judge_family([(failures, trials, bound) for bound in bounds.values()], alpha=alarm)
+def hold_counted(failures: int, trials: int, bounds: dict[str, float], *, alpha: float) -> dict[str, Verdict]:
+    """Verdicts of counts; ``alpha`` holds for all bounds together."""
+    verdicts = judge_family([(failures, trials, bound) for bound in bounds.values()], alpha=alpha)
     return dict(zip(bounds, verdicts, strict=True))

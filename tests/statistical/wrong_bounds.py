@@ -25,8 +25,8 @@ class Planted:
 
 uniform = BOUNDS["uniform"]["tighter"]
 per_arm = BOUNDS["uniform"]["tighter, per-arm gaps"]
-reuse = BOUNDS["accumulate"]["tighter"]
-reuse_per_arm = BOUNDS["accumulate"]["tighter, per-arm gaps"]
+median = BOUNDS["accumulate"]["tighter"]
+median_per_arm = BOUNDS["accumulate"]["tighter, per-arm gaps"]
 fresh_per_arm = BOUNDS["fresh"]["tighter, per-arm gaps"]
 
 
@@ -141,8 +141,8 @@ PLANTED: tuple[Planted, ...] = (
     Planted("K - 1 dropped", uniform, arms_dropped, CROWD),
     Planted("largest gap for all arms", per_arm, largest_gap, CLOSE_RIVAL),
     Planted("mean gap for all arms", per_arm, mean_gap, CLOSE_RIVAL),
-    Planted("number of rounds forgotten", reuse, rounds_forgotten, FALSE_FRIENDS),
-    Planted("sum of n_t as printed, in every round", reuse, printed_sum, FALSE_FRIENDS),
-    Planted("only the last round counted", reuse, only_last_round, FALSE_FRIENDS),
-    Planted("accumulated rows assumed for fresh scores", fresh_per_arm, reuse_per_arm, LATE_RIVAL),
+    Planted("number of rounds forgotten", median, rounds_forgotten, FALSE_FRIENDS),
+    Planted("sum of n_t as printed, in every round", median, printed_sum, FALSE_FRIENDS),
+    Planted("only the last round counted", median, only_last_round, FALSE_FRIENDS),
+    Planted("accumulated rows assumed for fresh scores", fresh_per_arm, median_per_arm, LATE_RIVAL),
 )

@@ -68,8 +68,8 @@ class HalfTheMoney(UniformAllocation):
 class BiasedSampler(RowSampler):
     """Draws the first row whenever it should draw the last but one."""
 
-    def draw(self, pulls: Any, fresh: bool) -> None:
-        super().draw(pulls, fresh)
+    def draw(self, pulls: Any, fresh_rows: bool) -> None:
+        super().draw(pulls, fresh_rows)
         for counts in (self.counts, self._fresh):
             if counts is not None:
                 counts[:, :, 0] += counts[:, :, -2]
@@ -124,7 +124,7 @@ MEDIAN: dict[str, tuple[MedianElimination, MedianElimination, int]] = {
 UNIFORM = UniformAllocation(ties="lowest")
 
 
-def uniform_law(arms: int, rows: int = ROWS) -> float:
+def compute_uniform_failure(arms: int, rows: int = ROWS) -> float:
     """Exact failure probability of uniform allocation."""
     pool = as_affine(WORLD[arms])
     return float(exact.failure(pool, exact.uniform_selection(pool, arms * rows, exact=False)))
@@ -142,13 +142,15 @@ def seen_in_median(error: str) -> Seen:
 def seen_in_money() -> Seen:
     """Half of the budget is left."""
     counts = [WORLD[4].count(rule, 4 * ROWS, TRIALS, seed=3) for rule in (UNIFORM, HalfTheMoney(ties="lowest"))]
-    return Seen(uniform_law(4), TRIALS, *counts)
+    return Seen(compute_uniform_failure(4), TRIALS, *counts)
 
 
 def seen_in_costs() -> Seen:
     """Costs 1 and 3: sample alignment buys floor(B / 4) rows of each arm; ignoring the costs, floor(B / 2)."""
     worlds = (WORLD[2].with_(costs=("1", "3")), WORLD[2])
-    return Seen(uniform_law(2), TRIALS, *(world.count(UNIFORM, 4 * ROWS, TRIALS, seed=6) for world in worlds))
+    return Seen(
+        compute_uniform_failure(2), TRIALS, *(world.count(UNIFORM, 4 * ROWS, TRIALS, seed=6) for world in worlds)
+    )
 
 
 def failures_in(kind: type[FeaturePool], seed: int) -> BoolArray:
@@ -159,13 +161,17 @@ def failures_in(kind: type[FeaturePool], seed: int) -> BoolArray:
 
 def seen_in_sampling() -> Seen:
     """Rows that are not equally likely."""
-    return Seen(uniform_law(2), TRIALS, *(int(failures_in(kind, 4).sum()) for kind in (FeaturePool, BiasedPool)))
+    return Seen(
+        compute_uniform_failure(2), TRIALS, *(int(failures_in(kind, 4).sum()) for kind in (FeaturePool, BiasedPool))
+    )
 
 
 def seen_in_seeds() -> Seen:
     """A rate does not show repeated seeds. Pairs of trials that fail together do: p in place of p^2."""
     failures = [failures_in(kind, 5) for kind in (FeaturePool, RepeatedSeedsPool)]
-    return Seen(uniform_law(2) ** 2, TRIALS // 2, *(int(np.sum(failed[::2] & failed[1::2])) for failed in failures))
+    return Seen(
+        compute_uniform_failure(2) ** 2, TRIALS // 2, *(int(np.sum(failed[::2] & failed[1::2])) for failed in failures)
+    )
 
 
 BUGS: dict[str, Callable[[], Seen]] = {

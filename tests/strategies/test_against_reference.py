@@ -43,7 +43,7 @@ from tests.strategies.reference import (
 
 TRIALS = 40
 #: False-alarm probability of one comparison of counts.
-ALARM = 1e-7
+ALPHA = 1e-7
 
 
 def uniform(t: Trial) -> list[int]:
@@ -239,7 +239,7 @@ def test_the_loops_of_the_benchmark_fail_as_often(pair: Any) -> None:
     ours = LossPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]
     rng = np.random.default_rng(6)
     theirs = sum(pair.loop(means, budget, rng) != 0 for _ in range(looped))
-    one = clopper_pearson(int((ours != 0).sum()), ours.size, 1 - ALARM / 2)
-    other = clopper_pearson(theirs, looped, 1 - ALARM / 2)
-    assert one[0] <= other[1]
-    assert other[0] <= one[1]
+    batched = clopper_pearson(int((ours != 0).sum()), ours.size, 1 - ALPHA / 2)
+    plain = clopper_pearson(theirs, looped, 1 - ALPHA / 2)
+    assert batched[0] <= plain[1]
+    assert plain[0] <= batched[1]

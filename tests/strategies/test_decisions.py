@@ -282,11 +282,11 @@ class RefinableArms(ArmState):
         self.values, self.half_widths = values, half_widths
         self.calls: list[tuple[int, list[list[bool]]]] = []
 
-    def pull(self, pulls: Any, fresh: bool, pay: Any) -> Any:
+    def pull(self, pulls: Any, fresh_rows: bool, pay: Any) -> Any:
         pay(pulls, pulls)
         return pulls
 
-    def score(self, wanted: Any, fresh: bool, level: int) -> Scores:
+    def score(self, wanted: Any, fresh_rows: bool, level: int) -> Scores:
         self.calls.append((level, wanted.tolist()))
         value = np.where(wanted, self.values, np.inf)
         return Scores(value, value - self.half_widths[level], value + self.half_widths[level], 0.0)

@@ -27,7 +27,7 @@ from tests.strategies.reference import (
 
 BUDGET, TRIALS = 90, 60
 #: False-alarm probability of a test that counts.
-ALARM = 1e-7
+ALPHA = 1e-7
 VARIANCES = [0.1, 0.2, 0.4, 0.05, 0.3, 0.2, 0.1]
 PRIORS = [0.5, 0.3, 0.5, 0.5, 0.4, 0.6, 0.5]
 
@@ -258,7 +258,7 @@ def test_the_upper_limit_of_the_variance_holds_as_often_as_it_says():
     n = int(4 * bar) + 2
     variances = np.random.default_rng(8).normal(size=(trials, n)).var(axis=1, ddof=1)
     below = int((variances / (1 - 2 * sqrt(bar / (n - 1))) < 1.0).sum())
-    assert clopper_pearson(below, trials, 1 - ALARM)[0] <= 0.05
+    assert clopper_pearson(below, trials, 1 - ALPHA)[0] <= 0.05
 
 
 def test_a_random_subset_needs_less_than_one_pull_per_arm():
@@ -268,11 +268,11 @@ def test_a_random_subset_needs_less_than_one_pull_per_arm():
     explored = pool.explore_many(by_name("random_subset"), 6, 4000, seed=3)
     assert ((explored.pulls > 0).sum(axis=1) == 3).all()
     for arm in range(4):
-        low, high = clopper_pearson(int((explored.pulls[:, arm] > 0).sum()), 4000, 1 - ALARM / 10)
+        low, high = clopper_pearson(int((explored.pulls[:, arm] > 0).sum()), 4000, 1 - ALPHA / 10)
         assert low <= 0.75 <= high
     exact = enumerate_distribution(pool, by_name("random_subset"), Fraction(6), 10**6).selected
     for arm in range(4):
-        low, high = clopper_pearson(int((explored.selected == arm).sum()), 4000, 1 - ALARM / 10)
+        low, high = clopper_pearson(int((explored.selected == arm).sum()), 4000, 1 - ALPHA / 10)
         assert low <= exact[arm] <= high
     uniform = pool.explore_many(by_name("random_subset", sampling="uniform_allocation"), 2, 50)
     assert (uniform.pulls.sum(axis=1) == 2).all()

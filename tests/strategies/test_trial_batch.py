@@ -113,8 +113,8 @@ def test_strategies_see_the_same_pulls():
     again = POOL.explore(UniformAllocation(), pulls * sum(POOL.costs), Seeds.of(1, 8))
     assert again.rounds[0].scores.tobytes() == uniform.rounds[0].scores.tobytes()
     n = int(halving.rounds[0].pulls[0])
-    opening = POOL.explore(UniformAllocation(), n * sum(POOL.costs), Seeds.of(1, 8))
-    assert opening.rounds[0].scores.tobytes() == halving.rounds[0].scores.tobytes()
+    first_round = POOL.explore(UniformAllocation(), n * sum(POOL.costs), Seeds.of(1, 8))
+    assert first_round.rounds[0].scores.tobytes() == halving.rounds[0].scores.tobytes()
 
 
 def test_spent_is_exact_for_many_trials():

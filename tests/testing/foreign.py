@@ -27,7 +27,7 @@ class TwoStage(BaseStrategy):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder(BaseStrategy):
+class EqualRounds(BaseStrategy):
     """Drop the worst arm after each of K - 1 equal rounds, on the pulls of the round alone."""
 
     def first_round_cost(self, budget: Fraction, prices: Any) -> Fraction:
@@ -52,7 +52,7 @@ def two_stage(means: Sequence[float], budget: int, rng: np.random.Generator) -> 
     return max(kept, key=lambda arm: (score[arm], rng.random()))
 
 
-def ladder(means: Sequence[float], budget: int, rng: np.random.Generator) -> int:
+def equal_rounds(means: Sequence[float], budget: int, rng: np.random.Generator) -> int:
     """One trial of the second rule."""
     left, rounds = list(range(len(means))), len(means) - 1
     for _ in range(rounds):

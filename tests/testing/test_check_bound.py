@@ -22,20 +22,20 @@ ABOUT = {
     "accumulate": Assumes("median_elimination"),
     "fresh": Assumes("median_elimination", {"accumulate": False}),
 }
-BY_ERROR = {one.error: one for one in PLANTED}
+BY_ERROR = {planted.error: planted for planted in PLANTED}
 
 
 @pytest.mark.parametrize("error", BY_ERROR)
 def test_a_wrong_bound_is_refuted_and_the_right_one_is_not(error: str) -> None:
-    one = BY_ERROR[error]
+    planted = BY_ERROR[error]
 
     def wrong(budget: int, context: Any) -> float:
         if error == "kappa without the square root":
             return uniform(replace(point_of(context), kappa_lambda=context.kappa_lambda * context.kappa), budget)
-        return one.wrong(point_of(context), budget)
+        return planted.wrong(point_of(context), budget)
 
-    about = ABOUT[one.instance.strategy]
-    report = check_bound(lambda budget, context: one.right(point_of(context), budget), about)
+    about = ABOUT[planted.instance.strategy]
+    report = check_bound(lambda budget, context: planted.right(point_of(context), budget), about)
     assert 1.0 <= report.unseen < 10.0
     with pytest.raises(CheckError, match="and the bound is"):
         check_bound(wrong, about)

@@ -24,7 +24,7 @@ from tests.statistical.wrong_strategies import (
     RepeatedSeedsPool,
     turned_into,
 )
-from tests.testing.foreign import Ladder, TwoStage, ladder, two_stage
+from tests.testing.foreign import EqualRounds, TwoStage, equal_rounds, two_stage
 
 
 class CostBlindPool(FeaturePool):
@@ -45,7 +45,7 @@ class IdleThirdRound(MedianElimination):
         batch.keep_best(width)
 
 
-ALARM = 1e-7
+ALPHA = 1e-7
 BUGS: dict[str, dict[str, Any]] = {
     **{error: {"rule": wrong, "like": right} for error, (right, wrong, _) in MEDIAN.items()},
     "leaves half of the money": {"rule": HalfTheMoney(), "like": UniformAllocation()},
@@ -71,13 +71,13 @@ def test_a_planted_bug_is_found(error: str) -> None:
 
 @pytest.mark.parametrize("rule", [MedianElimination(), MedianElimination(accumulate=False), SuccessiveRejects()])
 def test_ours_pass(rule: Any) -> None:
-    check_strategy(rule, like=rule, pools=[WORLD[2].pool], alpha=ALARM)
+    check_strategy(rule, like=rule, pools=[WORLD[2].pool], alpha=ALPHA)
 
 
-@pytest.mark.parametrize(("rule", "loop"), [(TwoStage(), two_stage), (Ladder(), ladder)])
+@pytest.mark.parametrize(("rule", "loop"), [(TwoStage(), two_stage), (EqualRounds(), equal_rounds)])
 def test_foreign_rules_pass_against_their_loops(rule: Any, loop: Any) -> None:
-    report = check_strategy(rule, like=loop, alpha=ALARM)
-    assert report.alpha == ALARM
+    report = check_strategy(rule, like=loop, alpha=ALPHA)
+    assert report.alpha == ALPHA
 
 
 def test_a_loop_of_something_else_is_told_apart() -> None:
@@ -93,7 +93,7 @@ def test_a_mutant_is_named_by_the_first_sentence_about_it() -> None:
     assert first_finding(TwoStage(), like=TwoStage()) == ""
 
 
-@pytest.mark.parametrize("rule", [TwoStage(), Ladder()])
+@pytest.mark.parametrize("rule", [TwoStage(), EqualRounds()])
 def test_mutants_of_foreign_rules_are_caught(rule: Any) -> None:
     """At least 10 mutants of each; what passes changes nothing that the rule does."""
     result = planted_rule(rule)
@@ -162,7 +162,7 @@ OURS = ("doubling_rejects", "fc2fb", "ocba", "eb_tc_epsilon", "random_subset", "
 
 @pytest.mark.parametrize("name", [*OURS, "value_of_information_commit"])
 def test_money_of_our_strategies(name: str) -> None:
-    assert list(money(PoolBench(by_name(name), None, 0, ALARM))) == []
+    assert list(money(PoolBench(by_name(name), None, 0, ALPHA))) == []
 
 
 def test_strategies_for_unit_costs_only() -> None:
@@ -181,7 +181,7 @@ class FavoursFirst(KlLucb):
 
 def test_a_strategy_that_stops_by_evidence_skips_the_exact_distribution() -> None:
     for rule in (KlLucb(), by_name("fc2fb")):
-        report = check_strategy(rule, like=rule, alpha=ALARM)
+        report = check_strategy(rule, like=rule, alpha=ALPHA)
         assert report.skipped == ("exact distribution",)
         assert "skipped, since outcomes cannot be enumerated: exact distribution" in str(report)
         assert "exact distribution" not in report.checks

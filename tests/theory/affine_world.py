@@ -123,7 +123,7 @@ def exact_uniform(world: World, n: int, population: np.ndarray | None = None) ->
     return float(weights[loses(world.scores(counts / n), rivals)].sum())
 
 
-def exact_median(world: World, budget: int, *, fresh: bool) -> float:
+def exact_median(world: World, budget: int, *, fresh_rows: bool) -> float:
     """P[the selected arm has a positive gap] for median elimination, ties broken against the best."""
     arms, rounds = world.arms, int(np.ceil(np.log2(world.arms)))
     gaps = np.concatenate([[0.0], world.gaps()])
@@ -133,18 +133,18 @@ def exact_median(world: World, budget: int, *, fresh: bool) -> float:
     }
     for _ in range(rounds):
         following: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        for (held, active), mass in states.items():
+        for (earlier, active), mass in states.items():
             n = budget // (rounds * len(active))
             counts = compositions(n, len(world.probabilities))
             weights = multinomial(counts, world.probabilities) * mass
-            rows = counts if fresh else counts + np.array(held)
+            rows = counts if fresh_rows else counts + np.array(earlier)
             scores = np.round(world.scores(rows / rows[0].sum()), 11)
             kept_count = (len(active) + 1) // 2
             ordered = [a for a in best_last if a in active]
             ranks = np.argsort(scores[:, ordered], axis=1, kind="stable")[:, :kept_count]
             kept = np.sort(np.array(ordered)[ranks], axis=1)
             for row, survivors, weight in zip(rows, kept, weights, strict=True):
-                state = ((0,) * len(row) if fresh else tuple(row), tuple(survivors))
+                state = ((0,) * len(row) if fresh_rows else tuple(row), tuple(survivors))
                 following[state] = following.get(state, 0.0) + weight
         states = following
     return float(sum(mass for (_, active), mass in states.items() if gaps[active[0]] > 1e-9))

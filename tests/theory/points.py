@@ -63,6 +63,6 @@ def points(draw: st.DrawFn, *, launched: bool = True, smallest_r: float = 0.01) 
     gap = ceiling * 10 ** draw(st.floats(-2.5, 0.0))
     K = draw(st.integers(2, 64))
     if launched:
-        launch = 16 * (float(formulas.rademacher_constant(theta)) * r / gap) ** 2
-        return BoundProblem(int(launch * 10 ** draw(st.floats(0, 3))) + 1, K, gap, theta, r)
+        launch_rows = 16 * (float(formulas.rademacher_constant(theta)) * r / gap) ** 2
+        return BoundProblem(int(launch_rows * 10 ** draw(st.floats(0, 3))) + 1, K, gap, theta, r)
     return BoundProblem(int(10 ** draw(st.floats(0, 7))), K, gap, theta, r)

@@ -42,15 +42,15 @@ def test_values(row: tuple[int, int, float, float, float]) -> None:
 def test_median_elimination_round_by_round(row: tuple[int, int, float, float, float], rows: str) -> None:
     B, K, gap, theta, r = row
     B *= 12
-    rounds, active, held, total = (K - 1).bit_length(), K, 0, mpf(0)
+    rounds, active, total_rows, total = (K - 1).bit_length(), K, 0, mpf(0)
     for _ in range(rounds):
         n = B // (rounds * active)
-        held += n
+        total_rows += n
         kept = (active + 1) // 2
         if rows == "fresh":
             total += 2 * mpf(active - 1) / kept * mpmath.exp(log_tail(n, gap, theta, r))
         else:
-            total += 2 * mpf(K - 1) / kept * mpmath.exp(log_tail(held, gap, theta, r))
+            total += 2 * mpf(K - 1) / kept * mpmath.exp(log_tail(total_rows, gap, theta, r))
         active = kept
     value = corrected.delta_fail_median(B, K, gap, theta, r, rows=rows, log=True)
     assert value == pytest.approx(float(mpmath.log(total)), rel=1e-10)
@@ -121,8 +121,8 @@ def test_with_ties_lemma_3_is_needed_for_all_arms(best: int) -> None:
 
 def test_conditions() -> None:
     # K = 5: the printed first round has more rows than Algorithm 1 buys.
-    launch = 16 * (1.125 * 0.5 / 0.2) ** 2
-    budget = int(np.ceil((int(launch) + 1) * 5 * np.log2(5)))
+    launch_rows = 16 * (1.125 * 0.5 / 0.2) ** 2
+    budget = int(np.ceil((int(launch_rows) + 1) * 5 * np.log2(5)))
     assert paper.delta_fail_median(budget, 5, 0.2, 0.1, 0.5) > 0
     with pytest.raises(AssumptionError, match="identification"):
         corrected.delta_fail_median(budget, 5, 0.2, 0.1, 0.5)
@@ -142,14 +142,14 @@ def test_where_the_printed_series_survives(K: int, point: tuple[float, float, fl
     """Fresh rows: for every K and |S*|. Accumulated rows: for |S*| = 1 and K = 2^c."""
     assert range_of_loss(*point[1:]) <= 3
     gap, theta, r = point
-    launch = int(formulas.launch_rows(16, gap, theta, r)) + 1
+    launch_rows = int(formulas.launch_rows(16, gap, theta, r)) + 1
     for scale, spare in ((1.001, 0), (1.3, 7), (2, 1), (5, 3)):
-        n_1 = int(launch * scale) + 1
+        n_1 = int(launch_rows * scale) + 1
         budget = n_1 * K * (K - 1).bit_length() + spare
         series = float(mpmath.log(printed_series(n_1, *point))) + 1e-9
         for best in {1, 2, K // 2, K - 1} & set(range(1, K)):
-            fresh = corrected.delta_fail_median(budget, K, *point, best_count=best, rows="fresh", log=True)
-            assert fresh <= series
+            failure = corrected.delta_fail_median(budget, K, *point, best_count=best, rows="fresh", log=True)
+            assert failure <= series
         if K & (K - 1) == 0:
             assert corrected.delta_fail_median(budget, K, *point, log=True) <= series
 

@@ -164,18 +164,18 @@ def test_theorem_6_retyped(theta: float, r: float, kernel: str) -> None:
     arguments = (B, K, theta, r, delta)
     assert tighter.exploratory_regret_uniform(*arguments, **options) == pytest.approx(regret, rel=1e-12)
     assert tighter.excess_risk_uniform(*arguments, **options) == pytest.approx(min(regret, clipped), rel=1e-12)
-    one = c_d * r / sqrt(n) + D * sqrt(2 * log((K - 1) / delta) / n)
-    assert tighter.selection_regret_uniform(*arguments, **options) == pytest.approx(one, rel=1e-12)
-    fresh = accumulated = 0.0
+    uniform = c_d * r / sqrt(n) + D * sqrt(2 * log((K - 1) / delta) / n)
+    assert tighter.selection_regret_uniform(*arguments, **options) == pytest.approx(uniform, rel=1e-12)
+    selection = excess = 0.0
     active, had = K, 0
     for _ in range(T):
         rows, kept = B // (T * active), -(-active // 2)
         had += rows
-        fresh += c_d * r / sqrt(rows) + D * sqrt(2 * log(T * (active - 1) / (kept * delta)) / rows)
-        accumulated += d * r / sqrt(had) + 2 * D * deviation(2 * K * T / delta, had)
+        selection += c_d * r / sqrt(rows) + D * sqrt(2 * log(T * (active - 1) / (kept * delta)) / rows)
+        excess += d * r / sqrt(had) + 2 * D * deviation(2 * K * T / delta, had)
         active = kept
-    assert tighter.selection_regret_median(*arguments, **options) == pytest.approx(fresh, rel=1e-12)
-    assert tighter.excess_risk_median(*arguments, **options) == pytest.approx(accumulated, rel=1e-12)
+    assert tighter.selection_regret_median(*arguments, **options) == pytest.approx(selection, rel=1e-12)
+    assert tighter.excess_risk_median(*arguments, **options) == pytest.approx(excess, rel=1e-12)
 
 
 # Tails.

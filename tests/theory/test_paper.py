@@ -82,12 +82,12 @@ def test_regrets_and_excess_risks(row: tuple[int, int, float, float, float]) -> 
         ("total", paper.exploratory_regret_median, paper.excess_risk_median),
     ):
         n = floor_rows(B, K, kind=kind)
-        launch = floor_rows(B, K, kind="uniform" if kind == "uniform" else "first")
+        first_rows = floor_rows(B, K, kind="uniform" if kind == "uniform" else "first")
         threshold = (mpf(r) * (1 - theta) / ((1 - 2 * mpf(theta)) * gap)) ** 2
-        if launch > 16 * threshold:
+        if first_rows > 16 * threshold:
             expected = steep / mpmath.sqrt(n) + 2 * mpmath.sqrt(mpmath.log(2 / mpf(delta)) / (2 * n))
             assert close(regret(*row, delta), expected)
-        if launch > 64 * threshold:
+        if first_rows > 64 * threshold:
             four = (
                 steep / mpmath.sqrt(m)
                 + steep / mpmath.sqrt(n)
@@ -135,8 +135,8 @@ def test_condition_and_bound_agree_on_the_domain(p: BoundProblem) -> None:
     if not holds:
         with pytest.raises(AssumptionError, match="identification condition") as caught:
             paper.delta_fail_uniform(p.budget, *p.rest)
-        launch = 16 * ((1 - p.theta) * p.r / ((1 - 2 * p.theta) * p.gap)) ** 2
-        assert caught.value.missed_by == pytest.approx(launch - p.n, rel=1e-9, abs=1e-9)
+        launch_rows = 16 * ((1 - p.theta) * p.r / ((1 - 2 * p.theta) * p.gap)) ** 2
+        assert caught.value.missed_by == pytest.approx(launch_rows - p.n, rel=1e-9, abs=1e-9)
 
 
 def test_exponents_of_a_million_and_tiny_probabilities() -> None:

@@ -99,14 +99,14 @@ def test_per_arm_gaps_never_cost(p: BoundProblem, seed: int) -> None:
         (tighter.delta_fail_median, 4 * p.n * K, {"rows": "fresh"}),
         (tighter.delta_fail_median, 4 * p.n * K, {"rows": "accumulated"}),
     ):
-        one = bound(budget, K, p.gap, p.theta, p.r, strict=False, log=True, **rows)
-        if np.isnan(one):
+        single = bound(budget, K, p.gap, p.theta, p.r, strict=False, log=True, **rows)
+        if np.isnan(single):
             continue
         same = bound(budget, K, None, p.theta, p.r, gaps=np.full(K - 1, p.gap), log=True, **rows)
         # Above 1 the bound is vacuous, and the sum over arms may count each arm at most once.
-        assert same == pytest.approx(one, rel=1e-9, abs=1e-9) or 0.0 < one > same
+        assert same == pytest.approx(single, rel=1e-9, abs=1e-9) or 0.0 < single > same
         many = bound(budget, K, None, p.theta, p.r, gaps=gaps, log=True, **rows)
-        assert many <= one + 1e-9 * max(1.0, abs(one))
+        assert many <= single + 1e-9 * max(1.0, abs(single))
 
 
 @pytest.mark.parametrize("K", [2, 3, 5, 8, 9])

@@ -224,7 +224,7 @@ def exact_worse_than(world: World, budget: int, good: np.ndarray) -> float:
             return np.where(good[order], 0.0, 1.0)[1:]
 
     judged = Judged(moved.probabilities, moved.labels, moved.features, moved.theta, moved.r)
-    return exact_median(judged, budget, fresh=True)
+    return exact_median(judged, budget, fresh_rows=True)
 
 
 THETAS = st.floats(0.01, 0.49)
@@ -244,8 +244,8 @@ def conditional_risks(h: np.ndarray, g: np.ndarray, eta: float, theta: float) ->
 def test_calibration(theta: float, eta: float) -> None:
     """The surrogate Bayes risk is (3 - 2 theta) min(eta, 1 - eta, theta); 1 / (1 - theta) calibrates."""
     axis = np.concatenate([np.linspace(-4, 4, 161), [0.0, 1e-9, -1e-9, 3 - 2 * theta, 2 * theta - 3]])
-    gates = np.concatenate([axis, [1 - 2 * theta, -2 * (1 - theta) * (1 - 2 * theta)]])
-    h, g = np.meshgrid(axis, gates)
+    rejector_axis = np.concatenate([axis, [1 - 2 * theta, -2 * (1 - theta) * (1 - 2 * theta)]])
+    h, g = np.meshgrid(axis, rejector_axis)
     surrogate, zero_one = conditional_risks(h, g, eta, theta)
     bayes = min(eta, 1 - eta, theta)
     assert surrogate.min() == pytest.approx((3 - 2 * theta) * bayes, abs=1e-9)
@@ -404,8 +404,8 @@ def test_planted_errors_are_caught() -> None:
 def test_nothing_starts_before_the_launch_budget(gap: float, theta: float, r: float, m: int) -> None:
     """Theorem 9: below impossible_rows the rival of orthogonal rows wins for every sample."""
     limit = tighter.impossible_rows(gap, theta, r, m)
-    launch = tighter.launch_rows(gap, theta, r)
-    assert limit < launch
+    launch_rows = tighter.launch_rows(gap, theta, r)
+    assert limit < launch_rows
     assert tighter.impossible_rows(gap, theta, r, 10**14) == pytest.approx((r / gap) ** 2, rel=1e-4)
     a = (gap + r / np.sqrt(m)) / r
     assert 1 - r * a == pytest.approx(1 - r / np.sqrt(m) - gap)

@@ -18,7 +18,7 @@ from exml_sim.engine._trials import outcomes
 from exml_sim.engine.modes._exact import enumerate_cell
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
-from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.exact_distributions import uniform_selection_probabilities
 from tests.engine.studies import known
 from theory.exact import failure, make_pool, median_selection, uniform_selection
 
@@ -92,8 +92,8 @@ class FixedSampler(RowSampler):
         super().__init__(Seeds.of(0, range(len(orders))), n_arms, n_rows, RowOptions())
         self._given = orders
 
-    def draw(self, pulls, fresh):
-        start = self._start(fresh).copy()
+    def draw(self, pulls, fresh_rows):
+        start = self._start(fresh_rows).copy()
         self._fresh = np.zeros_like(self.counts)
         for t, k in np.argwhere(pulls > 0):
             for j in range(start[t, k], start[t, k] + pulls[t, k]):

@@ -159,10 +159,10 @@ def test_the_noise_is_the_variance_of_the_shared_mean():
     known = module.truth(SPEC, score, 0)
     rng, result = np.random.default_rng(11), []
     for _ in range(40):
-        fresh = draw(SPEC, 1500, rng)
-        values = known.model.at(SPEC, features(SPEC, known.best, fresh.points))
-        bayes = np.minimum(np.minimum(fresh.eta, 1 - fresh.eta), 0.3)
-        result.append(float(np.mean(module.expected_at(surrogate_loss, values, fresh.eta, 0.3) - bayes)))
+        sample = draw(SPEC, 1500, rng)
+        values = known.model.at(SPEC, features(SPEC, known.best, sample.points))
+        bayes = np.minimum(np.minimum(sample.eta, 1 - sample.eta), 0.3)
+        result.append(float(np.mean(module.expected_at(surrogate_loss, values, sample.eta, 0.3) - bayes)))
     ratio = 39 * np.var(result, ddof=1) / module.noise(known.surrogate_at - known.bayes_at)
     assert chi2.ppf(5e-7, 39) < ratio < chi2.isf(5e-7, 39)
 

@@ -148,13 +148,13 @@ def halving_truth(pulls: int) -> float:
     return first + (1 - first) * float((mass_2 * p_2).sum())
 
 
-FRESH = {"name": "median_elimination", "accumulate": False, "ties": "lowest"}
+FRESH_ROWS = {"name": "median_elimination", "accumulate": False, "ties": "lowest"}
 CROWDS = {
     "two arms, 1e-5": (crowd(1, 1, 8), uniform_truth(1, 1, 8)),
     "eight arms, 1e-11": (crowd(1, 7, 20), uniform_truth(1, 7, 20)),
     "two best arms, 1e-11": (crowd(2, 1, 12), uniform_truth(2, 1, 12)),
     "two best arms and three rivals, 1e-9": (crowd(2, 3, 10), uniform_truth(2, 3, 10)),
-    "halving against three equal rivals, 1e-10": (crowd(1, 3, 24, FRESH), halving_truth(24)),
+    "halving against three equal rivals, 1e-10": (crowd(1, 3, 24, FRESH_ROWS), halving_truth(24)),
 }
 
 
@@ -167,7 +167,7 @@ def weighted(study: Study, trials: int) -> np.ndarray:
 
 
 def test_own_truths_against_exact_mode():
-    for study, truth in ((crowd(2, 1, 6), uniform_truth(2, 1, 6)), (crowd(1, 3, 4, FRESH), halving_truth(4))):
+    for study, truth in ((crowd(2, 1, 6), uniform_truth(2, 1, 6)), (crowd(1, 3, 4, FRESH_ROWS), halving_truth(4))):
         (entry,) = run(Study.from_table(study.table() | {"mode": "exact"})).summary()
         assert entry.failure_rate == pytest.approx(truth, rel=1e-10)
 
@@ -196,7 +196,9 @@ def test_equal_rivals_and_tied_best_arms(name):
 
 
 @pytest.mark.parametrize(
-    "strategy", ["median_elimination", FRESH, "successive_rejects", {"name": "uniform_allocation", "top": 2}], ids=str
+    "strategy",
+    ["median_elimination", FRESH_ROWS, "successive_rejects", {"name": "uniform_allocation", "top": 2}],
+    ids=str,
 )
 @pytest.mark.parametrize("rows", ["same", "independent"])
 def test_every_rule_against_exact_probabilities(strategy, rows):

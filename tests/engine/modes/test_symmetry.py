@@ -28,7 +28,7 @@ def study(**sampling: str) -> Study:
     )
 
 
-def laws(entry: Study) -> list[np.ndarray]:
+def list_distributions(entry: Study) -> list[np.ndarray]:
     return [np.array(enumerate_cell(entry, cell).selected) for cell in entry.cells()]
 
 
@@ -37,18 +37,18 @@ def laws(entry: Study) -> list[np.ndarray]:
 )
 def test_merging_changes_no_distribution(sampling: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     result = study(**sampling)
-    merged = laws(result)
+    merged = list_distributions(result)
     monkeypatch.setattr(exact, "symmetric_classes", lambda grams, labels, sizes: np.arange(len(labels)))
-    for distribution, plain in zip(merged, laws(result), strict=True):
+    for distribution, plain in zip(merged, list_distributions(result), strict=True):
         np.testing.assert_allclose(distribution, plain, rtol=1e-10)
         assert distribution.sum() == pytest.approx(1.0)
 
 
 def test_merging_rows_that_are_not_symmetric_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     result = study()
-    right = laws(result)[0]
+    right = list_distributions(result)[0]
     monkeypatch.setattr(exact, "symmetric_classes", lambda grams, labels, sizes: np.zeros(len(labels), dtype=np.int64))
-    assert np.abs(laws(result)[0] - right).max() > 1e-3
+    assert np.abs(list_distributions(result)[0] - right).max() > 1e-3
 
 
 def test_fewer_outcomes_with_the_same_total() -> None:

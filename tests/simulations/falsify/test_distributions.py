@@ -26,11 +26,11 @@ def pools(count, seed=0):
 @pytest.mark.parametrize("pool", pools(12), ids=range(12))
 def test_failures_are_those_of_the_exact_theory(pool):
     uniform = exact.failure(pool.pool, exact.uniform_selection(pool.pool, pool.budget))
-    fresh = exact.failure(pool.pool, exact.median_selection(pool.pool, pool.budget, accumulate=False))
+    with_fresh_rows = exact.failure(pool.pool, exact.median_selection(pool.pool, pool.budget, accumulate=False))
     for probability, log_value in (
         (uniform, distributions.log_uniform_failure(pool, pool.best)),
-        (fresh, distributions.log_median_failure(pool, pool.best)),
-        (fresh, slow_median(accumulate=False)(pool, pool.best)),
+        (with_fresh_rows, distributions.log_median_failure(pool, pool.best)),
+        (with_fresh_rows, slow_median(accumulate=False)(pool, pool.best)),
     ):
         assert math.exp(log_value) == pytest.approx(float(probability), rel=1e-9, abs=1e-12)
 
@@ -49,21 +49,23 @@ def test_regrets_by_brute_force():
     weights = np.array(pool.weights) / sum(pool.weights)
     features, labels = np.array(pool.features), np.array(pool.labels)
 
-    def risk(arm, law, h, g):
-        return float(np.sum(law * (1 + radius * features[arm] * (g - labels * h) / 2)))
+    def risk(arm, probabilities, h, g):
+        return float(np.sum(probabilities * (1 + radius * features[arm] * (g - labels * h) / 2)))
 
     signs = list(itertools.product((-1, 1), repeat=2))
     best = min(risk(arm, weights, *pair) for arm in range(2) for pair in signs)
-    law = {}
+    distribution = {}
     for sample in itertools.product(range(3), repeat=n):
         counts = np.bincount(sample, minlength=3) / n
         scores = [min(risk(arm, counts, *pair) for pair in signs) for arm in range(2)]
         arm = int(scores[1] < scores[0] - 1e-12)
         fits = [pair for pair in signs if risk(arm, counts, *pair) < scores[arm] + 1e-12]
         regret = round(min(risk(arm, weights, *pair) for pair in fits) - best, 9)
-        law[regret] = law.get(regret, 0.0) + float(np.prod(weights[list(sample)]))
+        distribution[regret] = distribution.get(regret, 0.0) + float(np.prod(weights[list(sample)]))
     expected = [
-        (level, math.log(sum(p for value, p in law.items() if value >= level))) for level in sorted(law) if level > 0
+        (level, math.log(sum(p for value, p in distribution.items() if value >= level)))
+        for level in sorted(distribution)
+        if level > 0
     ]
     for tail in (distributions.log_regret_tail(pool, n), regrets._exact_tail(pool)):
         assert len(tail) == len(expected)
@@ -72,7 +74,7 @@ def test_regrets_by_brute_force():
 
 
 @pytest.mark.parametrize("weights", [(4, 3), (1, 9)])
-def test_whole_number_sums_are_the_binomial_law(weights):
+def test_whole_number_sums_have_the_binomial_distribution(weights):
     pool = PoolInstance(weights, (1, -1), ((1, 1), (0, 0)), F(1, 10), F(1), 40)
     samples = list(regrets._weighed_samples(pool))
     total = sum(ways for _, ways in samples)

@@ -11,17 +11,17 @@ import pytest
 from simulations.report._exploration import MAX_BARS, MAX_SETS, html_of, make_chart, page
 from simulations.report._render import join_rounds
 
-LOOK = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}
+ENTRY = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}
 FACTS: dict[str, Any] = {
     "layers": [
         {"looks": [], "rounds": []},
         {
             "looks": [
                 [
-                    {**LOOK, "candidates": ["low"], "loss": 0.3},
-                    {**LOOK, "candidates": ["high"], "loss": 0.2, "chosen": True},
+                    {**ENTRY, "candidates": ["low"], "loss": 0.3},
+                    {**ENTRY, "candidates": ["high"], "loss": 0.2, "chosen": True},
                 ],
-                [{**LOOK, "candidates": ["high"], "loss": 0.1, "chosen": True, "rows": 127}],
+                [{**ENTRY, "candidates": ["high"], "loss": 0.1, "chosen": True, "rows": 127}],
             ],
             "rounds": [],
         },
@@ -87,9 +87,13 @@ def test_accuracy_and_rows_to_inspect_appear_when_they_are_known() -> None:
 
 def test_of_many_candidates_the_best_are_shown() -> None:
     names = [f"c{k}" for k in range(100)]
-    looks = [[{**LOOK, "candidates": [name], "loss": 0.2 + k / 1000} for k, name in enumerate(names)]]
-    looks[0][60]["chosen"] = True
-    facts = {**FACTS, "layers": [{"looks": looks, "rounds": []}], "purchases": [dict.fromkeys(names, 10), {"c60": 90}]}
+    analyses = [[{**ENTRY, "candidates": [name], "loss": 0.2 + k / 1000} for k, name in enumerate(names)]]
+    analyses[0][60]["chosen"] = True
+    facts = {
+        **FACTS,
+        "layers": [{"looks": analyses, "rounds": []}],
+        "purchases": [dict.fromkeys(names, 10), {"c60": 90}],
+    }
     chart, left_out = make_chart(facts)
     assert chart is not None
     assert chart["colours"] == ["c60", *(f"c{k}" for k in range(MAX_SETS - 1))]

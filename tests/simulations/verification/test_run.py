@@ -160,8 +160,11 @@ def test_theorems_that_trials_did_not_decide_say_so():
             if cell["outcome"] != "consistent"
         )
     text = report.conclude(verified)
-    held = sum(entry.has_guarantee for entry in verified.results)
-    assert f"2 claims are about trials; {held} of them have a guarantee at this depth, and 0 (0%) are decided" in text
+    with_guarantee = sum(entry.has_guarantee for entry in verified.results)
+    assert (
+        f"2 claims are about trials; {with_guarantee} of them have a guarantee at this depth, and 0 (0%) are decided"
+        in text
+    )
     vacuous = tuple(dataclasses.replace(cell, verdict=judge(0, 9, 2.0)) for cell in verified.results[0].evidence)
     nothing = dataclasses.replace(verified.results[0], evidence=vacuous)
     assert "no guarantee in any cell of trials" in report.summarise_evidence(nothing)

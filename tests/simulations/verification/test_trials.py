@@ -61,7 +61,7 @@ def test_enough_trials_decide_and_fewer_do_not():
     assert count_needed_trials(1e-9, 1e-8, 5000) == 5000
 
 
-def test_stored_counts_match_the_exact_law(context):
+def test_stored_counts_match_the_exact_distribution(context):
     """Rates of the engine against the theory's enumeration; false alarm 1e-6 on either side of each."""
     cells = [
         ClaimCell("lemma-1-i", "tighter", pool, "uniform", budget, "missed", 0.5)

@@ -21,9 +21,9 @@ F = Fraction
 def ball_erm(features, labels, weights, theta, radius):
     """min of the weighted surrogate over two balls, as a second-order cone program: (value, h, g)."""
     h, g = cp.Variable(features.shape[1]), cp.Variable(features.shape[1])
-    margin, gate = cp.multiply(labels, features @ h), features @ g
-    first = 1 + (gate - margin) / 2
-    second = theta - theta / (1 - 2 * theta) * gate
+    margin, rejector = cp.multiply(labels, features @ h), features @ g
+    first = 1 + (rejector - margin) / 2
+    second = theta - theta / (1 - 2 * theta) * rejector
     objective = weights @ cp.pos(cp.maximum(first, second))
     problem = cp.Problem(cp.Minimize(objective), [cp.norm(h) <= radius, cp.norm(g) <= radius])
     problem.solve(solver=cp.CLARABEL)
@@ -131,8 +131,8 @@ def test_the_closed_form_of_equation_3_is_its_minimiser(data, theta):
     x = np.array([[float(value) for value in row] for _, row in rows])
     y = np.array([label for label, _ in rows])
     h, g = cp.Variable(2), cp.Variable(2)
-    gate = x @ g
-    first, second = 1 + (gate - cp.multiply(y, x @ h)) / 2, theta - theta / (1 - 2 * theta) * gate
+    rejector = x @ g
+    first, second = 1 + (rejector - cp.multiply(y, x @ h)) / 2, theta - theta / (1 - 2 * theta) * rejector
     loss = cp.sum(cp.pos(cp.maximum(first, second))) / len(rows)
     cp.Problem(cp.Minimize(loss + cp.sum_squares(h) + cp.sum_squares(g))).solve(solver=cp.CLARABEL)
     w, v = _closed_form(data, F(1))

@@ -142,11 +142,11 @@ def read_definitions() -> dict[str, tuple[list[str], object]]:
         pattern = (
             r"^Definition (\w+) ((?:\([^()]* : (?:R|nat)\) ?|theta t s : R|\w+ )*)(?:: (?:R|Prop) )?:=\s*(.*?)\.\s*$"
         )
-        for found in re.finditer(pattern, text, flags=re.MULTILINE):
-            arguments = SECTIONS.get(found.group(1), re.sub(r": (?:R|nat)", "", found.group(2)))
+        for match in re.finditer(pattern, text, flags=re.MULTILINE):
+            arguments = SECTIONS.get(match.group(1), re.sub(r": (?:R|nat)", "", match.group(2)))
             arguments = re.findall(r"\w+", arguments)
             try:
-                definitions[found.group(1)] = (arguments, Parser(found.group(3)).parse())
+                definitions[match.group(1)] = (arguments, Parser(match.group(3)).parse())
             except AssertionError:
                 continue  # not about numbers
     return definitions

@@ -122,9 +122,9 @@ def name_values(row, point):
 def read_statement(text, pick):
     """Return the hypotheses and the conclusion; a part of the statement that was picked has no hypotheses."""
     if pick:
-        found = re.search(pick, text)
-        assert found, pick
-        return [], Parser(found.group(1)).parse()
+        match = re.search(pick, text)
+        assert match, pick
+        return [], Parser(match.group(1)).parse()
     tree = Parser(re.sub(r"forall [\w :()]*, ", "", text)).parse()
     hypotheses = []
     while tree[0] == "->":

@@ -85,24 +85,24 @@ def exact_uniform(pool: Small, n: int) -> float:
     return float(chance[fails].sum())
 
 
-def exact_median(pool: Small, budget: int, *, fresh: bool) -> float:
+def exact_median(pool: Small, budget: int, *, fresh_rows: bool) -> float:
     """P[median elimination ends outside the best arms], ties broken against the best arms."""
     K = len(pool.grams)
     rounds = ceil(log2(K))
     states: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {(tuple(range(K)), (0,) * len(pool.p)): 1.0}
     for _ in range(rounds):
         following: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        for (active, held), mass in states.items():
+        for (active, earlier), mass in states.items():
             if len(active) == 1:
-                following[active, held] = following.get((active, held), 0.0) + mass
+                following[active, earlier] = following.get((active, earlier), 0.0) + mass
                 continue
             counts, chance = samples(pool.p, budget // (rounds * len(active)))
-            total = counts if fresh else counts + np.array(held)
+            total = counts if fresh_rows else counts + np.array(earlier)
             strengths = np.round(pool.strengths(total / total.sum(axis=1, keepdims=True))[:, active], 9)
             order = np.lexsort((np.broadcast_to(pool.best[list(active)], strengths.shape), -strengths), axis=1)
             kept = np.sort(order[:, : -(-len(active) // 2)], axis=1)
             for row, line, weight in zip(total, kept, chance, strict=True):
-                key = (tuple(active[i] for i in line), (0,) * len(pool.p) if fresh else tuple(row.tolist()))
+                key = (tuple(active[i] for i in line), (0,) * len(pool.p) if fresh_rows else tuple(row.tolist()))
                 following[key] = following.get(key, 0.0) + mass * weight
         states = following
     return sum(mass for ((arm,), _), mass in states.items() if not pool.best[arm])

@@ -31,17 +31,17 @@ def wide(pool: Small, factor: float) -> Small:
 
 def scores(pool: Small, weights: np.ndarray) -> np.ndarray:
     """V of every arm for every line of weights, by the solver of the other package."""
-    found = [
+    risks = [
         solve_batch(gram, pool.y.astype(np.int64), pool.theta, weights, ball=pool.ball, tol=1e-7).risk
         for gram in pool.grams
     ]
-    return np.stack(found, axis=1)
+    return np.stack(risks, axis=1)
 
 
 @cache
 def wide_cases() -> list[tuple[PopulationModel, int, float]]:
     """Pools beyond the affine regime, rows per arm, exact probability that a rival is at most the best arm."""
-    found = []
+    cases = []
     for i, small in enumerate(generated(18, seed=21, arms=3, rows=3)):
         pool = wide(small, (1.3, 2.5, 5.0)[i % 3])
         risks = scores(pool, pool.p[None])[0]
@@ -53,8 +53,8 @@ def wide_cases() -> list[tuple[PopulationModel, int, float]]:
         counts, chance = samples(pool.p, n)
         values = scores(pool, counts.astype(np.float64) / n)
         fails = np.delete(values, best, axis=1).min(axis=1) <= values[:, best] + 1e-7
-        found.append((build_model(pool, best=[best], resolution=1e-6), n, float(chance[fails].sum())))
-    return found
+        cases.append((build_model(pool, best=[best], resolution=1e-6), n, float(chance[fails].sum())))
+    return cases
 
 
 def wide_ratios(chosen: slice = slice(None)) -> np.ndarray:
@@ -175,15 +175,15 @@ def on_grid(m: int, parts: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("m", "arms", "parts"), [(2, 2, 2000), (3, 3, 90), (4, 3, 30)])
-def test_no_law_of_a_grid_is_nearer_than_the_one_found(m: int, arms: int, parts: int) -> None:
+def test_no_distribution_of_a_grid_is_nearer_than_the_result(m: int, arms: int, parts: int) -> None:
     distributions, finite = on_grid(m, parts), 0
     for small in generated(8, seed=40 + m, arms=arms, rows=m):
-        found = nearest_failure(build_model(small))
-        strengths = small.strengths(np.vstack([found.distribution, distributions]))
+        nearest = nearest_failure(build_model(small))
+        strengths = small.strengths(np.vstack([nearest.distribution, distributions]))
         ahead = strengths[:, ~small.best].max(axis=1) - strengths[:, small.best].max(axis=1)
         distances = np.sum(distributions * np.log(np.maximum(distributions, 1e-300) / small.p), axis=1)
-        assert found.rate <= distances[ahead[1:] >= -1e-9].min(initial=np.inf) + 1e-7
-        if np.isfinite(found.rate):
+        assert nearest.rate <= distances[ahead[1:] >= -1e-9].min(initial=np.inf) + 1e-7
+        if np.isfinite(nearest.rate):
             assert ahead[0] >= -2.1e-8 / small.ball
             finite += 1
     assert finite >= 2

@@ -49,13 +49,13 @@ def ratios(effort: str, chosen: slice = slice(None)) -> np.ndarray:
 
 
 def test_the_sharp_bound_is_never_below_the_exact_failure_probability() -> None:
-    found = ratios("sharp")
-    assert len(found) >= 300
-    assert found.min() >= 1.0
+    sharp = ratios("sharp")
+    assert len(sharp) >= 300
+    assert sharp.min() >= 1.0
     # The cases are able to refute: many bounds are below 1, and many failures are likely enough to see.
     exact = np.array([case[2] for case in cases()])
     seen = exact > 1e-6
-    assert np.sum(found[seen] * exact[seen] < 0.999) >= 40
+    assert np.sum(sharp[seen] * exact[seen] < 0.999) >= 40
     assert {pool.kind for pool, _, _ in cases()} == set(KINDS)
 
 
@@ -66,21 +66,21 @@ def test_the_quick_bound_is_never_below_the_exact_failure_probability() -> None:
 def form_ratios(order: int, count: int = 150) -> np.ndarray:
     """Bound over exact probability of {p^' S p^ >= 0} for random S."""
     rng = np.random.default_rng(7)
-    found = []
+    result = []
     for _ in range(count):
         m, n = int(rng.integers(2, 5)), int(rng.integers(1, 9))
         S, p = random_form(rng, m), random_weights(rng, m)
         counts, chance = samples(p, n)
         exact = float(chance[evaluate_form(S, counts) >= 0].sum())
-        found.append(compute_ratio(event_probability(S, p, n, order=order), exact))
-    return np.array(found)
+        result.append(compute_ratio(event_probability(S, p, n, order=order), exact))
+    return np.array(result)
 
 
 @pytest.mark.parametrize("order", [2, 4])
 def test_the_probability_of_a_form_is_never_below_the_exact_one(order: int) -> None:
-    found = form_ratios(order)
-    assert found.min() >= 1.0
-    assert np.median(found[np.isfinite(found)]) < 6.0
+    result = form_ratios(order)
+    assert result.min() >= 1.0
+    assert np.median(result[np.isfinite(result)]) < 6.0
 
 
 def without_diagonal(true):
@@ -128,20 +128,20 @@ def test_leaving_out_a_window_or_a_rival_is_caught(monkeypatch: pytest.MonkeyPat
     assert ratios("sharp", slice(60)).min() < 1.0
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_median_elimination_never_fails_more_often_than_its_bound(fresh: bool) -> None:
+@pytest.mark.parametrize("fresh_rows", [False, True])
+def test_median_elimination_never_fails_more_often_than_its_bound(fresh_rows: bool) -> None:
     informative = 0
-    for i, pool in enumerate(generated(16, seed=5 + fresh, arms=4, rows=3)):
+    for i, pool in enumerate(generated(16, seed=5 + fresh_rows, arms=4, rows=3)):
         budget = 8 * (2, 4, 6)[i % 3]
-        rows = "fresh" if fresh else "accumulated"
+        rows = "fresh" if fresh_rows else "accumulated"
         bound = delta_fail_median(build_model(pool), budget, rows=rows, effort="sharp")
-        exact = exact_median(pool, budget, fresh=fresh)
+        exact = exact_median(pool, budget, fresh_rows=fresh_rows)
         assert exact <= bound
         informative += bound < 0.999
     assert informative >= 5
 
 
-def test_ties_in_the_best_set_are_no_failures() -> None:
+def test_ties_of_the_best_arms_are_no_failures() -> None:
     pool = next(pool for pool in generated(8, seed=3, arms=3, rows=4) if pool.kind == "ties")
     assert build_model(pool).best_arms == (0, 2)
     assert build_model(pool, best=[0]).rivals == (1, 2)

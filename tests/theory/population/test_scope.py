@@ -55,19 +55,19 @@ def even(count: int, seed: int, *, arms: int, rows: int) -> list[Small]:
 def distinct_ratios() -> np.ndarray:
     """Bound over exact probability of {p^' S p^ >= 0} on distinct rows."""
     rng = np.random.default_rng(0)
-    found = []
+    ratios = []
     for _ in range(60):
         m = int(rng.integers(4, 11))
         n, S = int(rng.integers(1, m + 1)), random_form(rng, m)
         counts = subsets(m, n)
-        found.append(compute_ratio(distinct_rows(S, n), float(np.mean(evaluate_form(S, counts) >= 0))))
-    return np.array(found)
+        ratios.append(compute_ratio(distinct_rows(S, n), float(np.mean(evaluate_form(S, counts) >= 0))))
+    return np.array(ratios)
 
 
 def test_forms_of_distinct_rows_are_never_below_the_exact_probability() -> None:
-    found = distinct_ratios()
-    assert found.min() >= 1.0
-    assert np.median(found[np.isfinite(found)]) < 4.0
+    ratios = distinct_ratios()
+    assert ratios.min() >= 1.0
+    assert np.median(ratios[np.isfinite(ratios)]) < 4.0
 
 
 def test_a_wrong_probability_of_the_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +84,9 @@ def test_moments_of_distinct_rows_are_exact(m: int, n: int) -> None:
     conditional = distinct_moments(S, n)
     assert conditional is not None
     first, second = conditional.moments[0] * conditional.unit, conditional.moments[1] * conditional.unit**2
-    found = [conditional.mass.sum(), (conditional.value * conditional.mass + first).sum()]
-    found.append((conditional.value**2 * conditional.mass + 2 * conditional.value * first + second).sum())
-    np.testing.assert_allclose(found, [np.mean(values**r) for r in range(3)], rtol=1e-7)
+    moments = [conditional.mass.sum(), (conditional.value * conditional.mass + first).sum()]
+    moments.append((conditional.value**2 * conditional.mass + 2 * conditional.value * first + second).sum())
+    np.testing.assert_allclose(moments, [np.mean(values**r) for r in range(3)], rtol=1e-7)
     assert conditional.errors.max() < 1e-8
 
 
@@ -149,28 +149,28 @@ def beginnings(p: np.ndarray, n: int, k: int) -> tuple[tuple[np.ndarray, np.ndar
 @cache
 def nested_cases() -> list[tuple[np.ndarray, int, np.ndarray, int, np.ndarray]]:
     rng = np.random.default_rng(5)
-    found = []
+    cases = []
     for _ in range(50):
         m, n, step = int(rng.integers(2, 4)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
         p = random_weights(rng, m)
         n, k = (n, n + step) if rng.random() < 0.5 else (n + step, n)
-        found.append((random_form(rng, m) + rng.uniform(0.0, 0.5), n, random_form(rng, m), k, p))
-    return found
+        cases.append((random_form(rng, m) + rng.uniform(0.0, 0.5), n, random_form(rng, m), k, p))
+    return cases
 
 
 def nested_ratios(order: int) -> np.ndarray:
-    found = []
+    ratios = []
     for case in nested_cases():
         values, chance = nested_truth(*case)
-        found.append(compute_ratio(nested_samples(*case, order=order), float(chance[values >= 0].sum())))
-    return np.array(found)
+        ratios.append(compute_ratio(nested_samples(*case, order=order), float(chance[values >= 0].sum())))
+    return np.array(ratios)
 
 
 @pytest.mark.parametrize("order", [2, 4])
 def test_two_beginnings_of_one_order_are_never_below_the_exact_probability(order: int) -> None:
-    found = nested_ratios(order)
-    assert found.min() >= 1.0
-    assert np.sum(found[np.isfinite(found)] > 1.0 + 1e-9) >= 5
+    ratios = nested_ratios(order)
+    assert ratios.min() >= 1.0
+    assert np.sum(ratios[np.isfinite(ratios)] > 1.0 + 1e-9) >= 5
 
 
 def test_moments_of_two_beginnings_are_exact() -> None:
@@ -252,16 +252,16 @@ def test_independent_rows_beyond_the_affine_regime() -> None:
 
 def penalised_scores(pool: Small, weights: np.ndarray, penalty: tuple[float, float]) -> np.ndarray:
     """min mean loss + penalties of every arm, by the solver of the other package."""
-    found = []
+    scores = []
     for gram in pool.grams:
         solved = solve_batch(gram, pool.y.astype(np.int64), pool.theta, weights, penalty=penalty, tol=1e-8)
-        found.append(solved.objective)
-    return np.stack(found, axis=1)
+        scores.append(solved.objective)
+    return np.stack(scores, axis=1)
 
 
 def penalised_cases(factor: float) -> list[tuple[PopulationModel, Small, tuple[float, float], int]]:
     """Pools whose penalty is ``factor`` times the smallest for which the score is quadratic."""
-    found = []
+    cases = []
     for i, pool in enumerate(generated(10, seed=100, arms=3, rows=3)):
         kappa = float(np.diagonal(pool.grams, axis1=1, axis2=2).max())
         b = pool.theta / (1 - 2 * pool.theta)
@@ -271,10 +271,10 @@ def penalised_cases(factor: float) -> list[tuple[PopulationModel, Small, tuple[f
         best = int(np.argmin(risks))
         if np.delete(risks, best).min() - risks[best] > 1e-4:
             given = {"weights": pool.p, "penalty": penalty, "best": [best], "resolution": 1e-7}
-            found.append(
+            cases.append(
                 (PopulationModel(pool.grams, pool.y, None, pool.theta, **given), pool, penalty, (3, 6, 9)[i % 3])
             )
-    return found
+    return cases
 
 
 @pytest.mark.parametrize("factor", [1.01, 0.2])

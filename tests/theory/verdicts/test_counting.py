@@ -35,7 +35,7 @@ def refutations(trials: int, bound: float, alpha: float) -> range:
 @pytest.mark.parametrize("trials", [1, 10, 60, 200])
 @pytest.mark.parametrize("bound", [Fraction(1, 1000), Fraction(1, 20), Fraction(1, 2), Fraction(99, 100)])
 @pytest.mark.parametrize("alpha", [1e-6, 1e-2])
-def test_false_alarm_rate_is_at_most_alarm_when_the_truth_is_at_the_bound(trials, bound, alpha):
+def test_false_alarm_rate_is_at_most_alpha_when_the_truth_is_at_the_bound(trials, bound, alpha):
     counts = refutations(trials, float(bound), alpha)
     exact = chance(trials, bound, counts)
     assert exact <= alpha
@@ -71,7 +71,7 @@ def test_power_is_what_is_claimed(trials, bound):
 
 @pytest.mark.parametrize("trials", [1, 5, 30])
 @pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 3), Fraction(9, 10)])
-def test_clopper_pearson_limits_are_wrong_with_probability_at_most_alarm(trials, rate):
+def test_clopper_pearson_limits_are_wrong_with_probability_at_most_alpha(trials, rate):
     alpha = 0.01
     limits = [clopper_pearson(k, trials, alpha) for k in range(trials + 1)]
     too_high = sum((chance(trials, rate, range(k, k + 1)) for k, (low, _) in enumerate(limits) if low > rate), 0)

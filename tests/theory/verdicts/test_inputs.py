@@ -56,6 +56,6 @@ def test_fractions_are_bounds():
 
 @pytest.mark.parametrize("bound", [0.9995, 0.9999, 1 - 1e-9, 1 - 2**-53])
 def test_a_bound_below_one_does_not_read_one(bound):
-    told = judge(10**9, 10**9, bound).sentence
-    shown = told.split("the bound ")[1].split(":")[0]
+    sentence = judge(10**9, 10**9, bound).sentence
+    shown = sentence.split("the bound ")[1].split(":")[0]
     assert 0.999 < float(shown) < 1

@@ -1,4 +1,4 @@
-"""Estimates of label noise, and what they are worth: ``python -m benchmarks.mislabelling``.
+"""Estimates of label noise, and what they are worth: ``python -m benchmarks.label_noise``.
 
 Rows with one to three candidates of the tables of `benchmarks.practice`; the first known label is carried by a share of
 the hidden rows, or there is no hidden class at all. For every share: the estimate, how often the shares that it leaves
@@ -96,7 +96,7 @@ def judge_estimate(
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mislabelling", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.label_noise", description=__doc__)
     parser.add_argument("--seeds", type=int, default=4)
     given = parser.parse_args()
     if not there():

@@ -1,6 +1,6 @@
-"""The false-alarm budget of the whole test suite: at most 1e-4, written down.
+"""The alpha budget of the whole test suite: at most 1e-4, written down.
 
-An alarm is the probability with which an assertion fails although what it tests is right. Exact checks have none.
+A false-alarm rate is the probability that an assertion fails although what it tests is right. Exact checks have none.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ TOTAL = 1e-4
 
 
 class PlannedTests(NamedTuple):
-    """Largest alarm of the verdicts of a file, and their number."""
+    """Largest false-alarm rate of the verdicts of a file, and their number."""
 
     each: float
     verdicts: int
 
 
-# Files whose statistical assertions state their alarms, each counted as often as it runs in the longest sweep, rounded
+# Files whose statistical assertions state their alpha, each counted as often as it runs in the longest sweep, rounded
 # up. Assertions about single runs from a fixed seed, without a statement about rates, are not statistical.
 STATED: dict[str, PlannedTests] = {
     "tests/properties/test_bounds_hold.py": PlannedTests(2e-8, 750),
@@ -46,6 +46,6 @@ STATED: dict[str, PlannedTests] = {
 
 
 def agrees(failures: int, trials: int, probability: float, alpha: float) -> bool:
-    """Whether neither so many nor so few failures refute a probability, at alpha / 2 each."""
+    """Whether the failures are neither too many nor too few for a probability, at alpha / 2 each."""
     sides = ((failures, probability), (trials - failures, 1 - probability))
     return all(judge(count, trials, rate, alpha=alpha / 2).outcome != "refuted" for count, rate in sides)
