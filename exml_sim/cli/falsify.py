@@ -1,4 +1,4 @@
-"""``exml falsify``: search an instance that violates a claim, or makes a bound as tight as it can be."""
+"""``exml falsify``: search an instance that violates a claim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 
 from exml_sim._internal.files import write_file
 from exml_sim._internal.progress import Line
-from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ SECONDS = 300.0
 @click.argument("claim", metavar="[CLAIM]", required=False)
 @click.option("--list", "listing", is_flag=True, help="List all claims and bounds that can be searched.")
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Replay a counterexample.")
-@click.option("--tightness", is_flag=True, help="How tight can each bound be? CLAIM picks those that contain it.")
 @click.option("--evaluations", type=click.IntRange(1, 10**9), help=f"Instances to measure.  [default: {EVALUATIONS:,}]")
 @click.option("--seconds", type=click.FloatRange(0, 1e7, min_open=True), help=f"Per claim.  [default: {SECONDS:g}]")
 @options.paper
@@ -39,7 +37,6 @@ def command(
     claim: str | None,
     listing: bool,
     replay: Path | None,
-    tightness: bool,
     evaluations: int | None,
     seconds: float | None,
     source: str | None,
@@ -58,8 +55,8 @@ def command(
     """
     from simulations.falsify.targets import all_targets, find_target
 
-    if sum((listing, replay is not None, tightness or claim is not None)) != 1:
-        raise click.UsageError("give a CLAIM to search, or one of --list, --replay FILE and --tightness")
+    if sum((listing, replay is not None, claim is not None)) != 1:
+        raise click.UsageError("give a CLAIM to search, or one of --list and --replay FILE")
     targets, registry = all_targets(), None
     if source is not None:
         from simulations.papers import load_paper
@@ -74,8 +71,6 @@ def command(
         options.emit(rows, "\n".join(lines), as_json)
     elif replay is not None:
         _replay(replay, targets, as_json)
-    elif tightness:
-        _measure_tightness([target for target in targets if (claim or "") in target.id], seed, limits, out, as_json)
     else:
         assert claim is not None
         _search(find_target(claim, targets, registry), source, seed, limits, out, as_json, quiet)
@@ -145,24 +140,3 @@ def _replay(file: Path, targets: Sequence[Target], as_json: bool) -> None:
     options.emit({**answer, "verdict": again.verdict.sentence}, again.describe(), as_json)
     if not again.reproduced:
         raise SystemExit(1)
-
-
-def _measure_tightness(
-    targets: Sequence[Target], seed: int, limits: tuple[int | None, float], out: Path, as_json: bool
-) -> None:
-    from simulations.falsify.search import measure_tightness, to_markdown
-
-    if not targets:
-        raise click.UsageError("no claim or bound contains these letters; exml falsify --list names all")
-    with options.resumable("nothing is stored; the same command searches again"):
-        table = measure_tightness(targets, seed=seed, evaluations=limits[0], seconds=limits[1])
-    options.make_folder(out)
-    write_file(out / "tightness.csv", write_frame(table))
-    rows = [{**row, "ratio": options.finite(row["ratio"])} for row in table.to_dict("records")]
-    options.emit(rows, to_markdown(table), as_json)
-    holds = table["id"].isin([target.id for target in targets if target.holds])
-    for state, said in (("VIOLATED", "violated"), ("undecided", "violations found, none confirmed,")):
-        wrong = table["id"][holds & (table["over this space"] == state)]
-        if len(wrong):
-            click.echo(f"exml: {said} although it should hold: {', '.join(wrong)}", err=True)
-            raise SystemExit(1)

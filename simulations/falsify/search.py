@@ -9,21 +9,16 @@ one integer at a time.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from simulations import markdown_table
 from simulations.falsify._target import Instance, Measured, Target, format_log, unmet
 from theory.verdicts import Verdict
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Random codes of a start, parents, children without improvement before a restart, and shares of simplest integers in
 #: random codes; tuned on the known errors of the paper.
@@ -307,50 +302,3 @@ class _Search:
             raw if violated else None,
             0 if violated else len(self.violations),
         )
-
-
-#: A bound of almost 1 is trivially tight, so bounds on probabilities only count for tightness up to this level.
-LEVEL = 0.05
-_STATES = {True: "holds", False: "false, but not here", None: "open"}
-
-
-def measure_tightness(
-    targets: Iterable[Target], *, seed: int = 0, evaluations: int | None = 2000, seconds: float | None = None
-) -> pd.DataFrame:
-    """Search the largest observed / bound of every target; return one row per target.
-
-    A violation of what should hold is VIOLATED in the column "over this space", one that was not confirmed undecided.
-    """
-    import pandas as pd
-
-    rows = []
-    for target in targets:
-        level = math.log(LEVEL) if target.probability else None
-        limits = Limits(evaluations=evaluations, seconds=seconds, max_log_bound=level, maximise=True)
-        outcome = search(target, seed=seed, limits=limits)
-        best, measured = outcome.best, outcome.measured
-        state = _STATES[target.holds]
-        if outcome.violated:
-            state = "VIOLATED" if target.holds else "violated"
-        elif outcome.undecided:
-            state = "undecided"
-        rows.append(
-            {
-                "id": target.id,
-                "over this space": state,
-                "ratio": math.nan if best is None else measured.ratio,
-                "observed": "-" if best is None else format_log(measured.log_observed),
-                "bound": "-" if best is None else format_log(measured.log_bound),
-                "evaluations": outcome.evaluations,
-                "where": "no instance with such a bound" if best is None else best.describe(),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def to_markdown(table: pd.DataFrame) -> str:
-    """Return the table of `measure_tightness` for a document, without the instances."""
-    shown = table.drop(columns="where")
-    shown["id"] = [f"`{id}`" for id in shown["id"]]
-    shown["ratio"] = [f"{ratio:.3g}".replace("nan", "-").replace("inf", "unbounded") for ratio in shown["ratio"]]
-    return markdown_table(list(shown.columns), shown.astype(str).to_numpy().tolist())

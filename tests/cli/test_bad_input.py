@@ -29,9 +29,7 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "falsify": [
         ("lemma-1", "did you mean lemma-1-i"),
         ("", "give a CLAIM"),
-        ("--list --tightness", "or one of --list"),
         ("lemma-1-i --list", "or one of --list"),
-        ("--tightness nothing-of-the-kind", "exml falsify --list names all"),
     ],
     "plan": [
         ("--delta 0", "strictly between 0 and 1"),

@@ -1,6 +1,5 @@
 """The command ``exml falsify``."""
 
-import csv
 import dataclasses
 import json
 from pathlib import Path
@@ -58,10 +57,6 @@ def test_violations_that_are_not_confirmed_are_undecided_and_exit_code_1(tmp_pat
     assert answer["ratio"] == pytest.approx(2)
     assert answer["instance"] is not None
     assert not list(tmp_path.iterdir())
-    table = invoke("--tightness", *given, "--quiet")
-    assert table.exit_code == 1
-    assert "| undecided |" in table.output
-    assert "violations found, none confirmed, although it should hold: a5-count-3" in table.output
 
 
 def test_a_replay_that_no_longer_reproduces_is_exit_code_1(tmp_path):
@@ -86,11 +81,3 @@ def test_json(tmp_path):
     lines = invoke("--list").output.splitlines()
     assert len(lines) == len(listed)
     assert lines[0].split()[:2] == ["eq-1", "false"]
-
-
-def test_tightness_writes_its_tables(tmp_path):
-    result = invoke("--tightness", "a5-count-3", "--evaluations", 60, "--out", tmp_path, "--quiet")
-    assert result.exit_code == 0, result.output
-    assert "| `a5-count-3/repaired` | holds | 1 | " in result.output
-    with (tmp_path / "tightness.csv").open(encoding="utf-8") as file:
-        assert [row["id"] for row in csv.DictReader(file)] == ["a5-count-3", "a5-count-3/repaired"]

@@ -2,8 +2,8 @@
 
 import math
 
+from benchmarks.tightness import LEVEL, measure_tightness, to_markdown
 from simulations.falsify._target import PoolInstance, log
-from simulations.falsify.search import LEVEL, measure_tightness, to_markdown
 from simulations.falsify.targets import get
 from simulations.falsify.targets._selection import (
     KNOWN_UNIFORM,
