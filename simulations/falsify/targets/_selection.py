@@ -18,10 +18,6 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from exml_sim._internal.arrays import FloatArray, IntArray
-from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine import Sampling, build_pool
-from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations._pool_bounds import atom_pool, ball_score
 from simulations.falsify._target import (
     LOG_ZERO,
     Measured,
@@ -33,13 +29,12 @@ from simulations.falsify._target import (
     log,
     unmet,
 )
-from theory import BoundProblem, corrected, exact, paper, tighter, verdicts
+from theory import BoundProblem, corrected, exact, paper, tighter
 from theory.corrected import Rows
 from theory.exact import compositions
 from theory.formulas import halving_schedule
 from theory.paper import Strategy
 from theory.population import Effort, PopulationModel, delta_fail_median, delta_fail_uniform
-from theory.verdicts import Verdict, judge
 
 F = Fraction
 LogBound = Callable[[PoolInstance], float]
@@ -372,72 +367,6 @@ def _known_distinct(instance: PoolInstance) -> float:
     return log(delta_fail_uniform(to_population_model(instance, rows=True), instance.budget, replacement=False))
 
 
-# Pools with too many kinds of rows to enumerate are measured by trials of the engine. The search runs few trials per
-# instance, all with its own seed. A violation only counts if fresh trials with the confirmation seed refute the claim,
-# at a false-alarm rate of 1e-6 for the whole search: the largest of many noisy rates is a lucky one.
-
-#: A search makes at most `MAX_CONFIRMATIONS` = 10 confirmations of two instances each: 1e-6 in all.
-ALPHA = 5e-8
-SEARCH_TRIALS = 300
-CONFIRMATION_TRIALS = 10_000
-
-MANY_ROWS = PoolSpace(arms=(2, 8), atoms=(3, 10), budget=(16, 600), states=10**300, median=True)
-
-
-@lru_cache(maxsize=16)
-def feature_pool(instance: PoolInstance) -> FeaturePool:
-    """The instance as a pool of the engine."""
-    pool = build_pool(atom_pool(instance.pool, copies=instance.weights), ball_score(instance.pool), Sampling())
-    assert isinstance(pool, FeaturePool)
-    return pool
-
-
-def run_failures(
-    instance: PoolInstance, strategy: Any, trials: int, seed: int
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which trials select none of the best arms."""
-    pool = feature_pool(instance)
-    selected = pool.explore_many(strategy, instance.budget, trials, seed=seed).selected[:, 0]
-    return ~np.isin(selected, pool.best_arms())
-
-
-def _compare(instance: PoolInstance, trials: int, seed: int) -> tuple[int, int]:
-    """Trials in which only uniform allocation fails, and in which only median elimination does."""
-    uniform, median = (
-        run_failures(instance, strategy, trials, seed)
-        for strategy in (UniformAllocation(ties="lowest"), MedianElimination(ties="lowest"))
-    )
-    return int((uniform & ~median).sum()), int((median & ~uniform).sum())
-
-
-def _build_trials_target() -> Target:
-    """On trials where exactly one of the two fails, it is uniform allocation in at most half of them."""
-
-    def measure(instance: PoolInstance, seed: int) -> Measured:
-        if not (feature_pool(instance).gaps > 0).any():
-            return unmet(1.0)
-        only_uniform, only_median = _compare(instance, SEARCH_TRIALS, seed)
-        both = only_uniform + only_median
-        # One pseudo-trial on each side keeps small counts from giving large ratios.
-        return Measured(log((only_uniform + 1) / (both + 2)), math.log(0.5))
-
-    def confirm(instance: PoolInstance, seed: int) -> Verdict:
-        only_uniform, only_median = _compare(instance, CONFIRMATION_TRIALS, seed)
-        if only_uniform + only_median == 0:
-            return verdicts.undecided(f"Both strategies fail together in all of {CONFIRMATION_TRIALS} trials.")
-        return judge(only_uniform, only_uniform + only_median, 0.5, alpha=ALPHA)
-
-    return Target(
-        "me-fails-more/trials",
-        "of the trials in which one strategy fails and the other does not, uniform allocation fails in at most half",
-        MANY_ROWS,
-        measure,
-        confirm,
-        holds=False,
-        probability=False,
-    )
-
-
 def targets() -> list[Target]:
     """Return all targets about selection."""
     paper_ua, paper_me = _by("paper", "uniform"), _by("paper", "median")
@@ -469,5 +398,4 @@ def targets() -> list[Target]:
         *_remark_targets(),
         _known_uniform("quick"),
         _known_uniform("sharp"),
-        _build_trials_target(),
     ]

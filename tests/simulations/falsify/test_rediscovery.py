@@ -25,7 +25,6 @@ def rediscover(claim, evaluations, seed=0):
     [
         *((claim, 1500) for claim in ("eq-2", "lemma-2-first-round", "sample-alignment", "remark-5-launch-budget")),
         *((claim, 1500) for claim in ("lemma-4", "lemma-1-ii", "lemma-2-ii/corner", "term-d")),
-        pytest.param("me-fails-more/trials", 30, marks=pytest.mark.long),
     ],
 )
 def test_an_error_is_found_and_confirmed(claim, evaluations):

@@ -10,7 +10,6 @@ from simulations.falsify._target import (
     LOG_ZERO,
     Measured,
     Numbers,
-    PoolInstance,
     PoolSpace,
     Target,
     axis,
@@ -21,7 +20,7 @@ from simulations.falsify._target import (
 )
 from simulations.falsify.search import MAX_CONFIRMATIONS, Limits, confirm, derive_seeds, search
 from simulations.falsify.targets import all_targets, get
-from simulations.falsify.targets._selection import UNIFORM, UNIFORM_FAILURE, _by, build_target, run_failures
+from simulations.falsify.targets._selection import UNIFORM, UNIFORM_FAILURE, _by, build_target
 from tests.simulations.falsify.draws import draw
 from theory import tighter, verdicts
 
@@ -86,12 +85,7 @@ def test_luck_is_not_confirmed_on_the_numbers_that_brought_it():
     assert confirmation == "Confirmation: No violation on these numbers."
 
 
-def test_trials_of_search_and_confirmation_differ():
-    from exml_sim.strategies import UniformAllocation
-
-    pool = PoolInstance((3, 2, 2), (1, 1, -1), ((1, 2, 0), (2, 0, 1)), F(1, 10), F(1), 12)
-    first, second = (run_failures(pool, UniformAllocation(), 200, seed) for seed in derive_seeds(0))
-    assert (first != second).any()
+def test_seeds_of_search_and_confirmation_differ():
     for root in (0, 1, 12345, 2**40):
         search, confirmation = derive_seeds(root)
         assert search < 2**32 <= confirmation
