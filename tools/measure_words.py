@@ -25,7 +25,7 @@ DENY_LIST = Path(__file__).parent / "deny_list.toml"
 
 #: Pages that a command of the repository writes, and a test compares with it.
 GENERATED = {
-    "docs/CLAIMS.md": "python -m theory.claims",
+    "docs/CLAIMS.md": "python -m tools.claims_page",
     "docs/commands/*": "python -m tools.command_pages",
     "docs/reference/study-file.md": "python -m tools.study_schema",
 }
