@@ -14,7 +14,7 @@ import numpy as np
 from exml_sim.engine._specs import Score
 from exml_sim.engine.modes._excess_risk import truth
 from exml_sim.engine.pools import SyntheticPool
-from simulations.verification._coverage import ANGLES, GAMMA, run_trials
+from simulations.verification._limit_trials import ANGLES, GAMMA, run_trials
 from theory import tighter
 from theory.verdicts import critical_count
 

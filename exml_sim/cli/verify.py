@@ -51,8 +51,6 @@ def command(
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 
-    The coverage of statements about selections is tested, too; the name "coverage" selects them alone.
-
     With files of exml plan --certify instead of claims: run the trials of every certificate again, and compare digest,
     levels, counts and evidence; exits with 1 if something differs.
 

@@ -150,15 +150,11 @@ def summarise_evidence(result: Result) -> str:
 
 
 def format_report(verification: Verification) -> str:
-    """Return the summary, and one line per claim or statement about selections: verdict, evidence, slack."""
+    """Return the summary, and one line per claim: verdict, evidence, slack."""
     rows = [("claim", "verdict", "evidence", "slack")]
     for result in verification.results:
         slack = format_slack(compute_least_slack(result))
         rows.append((result.claim.id, summarise_verdict(result), summarise_evidence(result), slack))
-    for cell in verification.coverage:
-        wrong = f"wrong in {cell.verdict.failures} of {cell.verdict.trials:,}, at most {cell.bound:g} guaranteed"
-        place = f"{cell.pool}, {cell.strategy}, {cell.budget}"
-        rows.append((cell.claim, cell.verdict.outcome, f"{place}: {wrong}", ""))
     widths = [*(max(len(row[i]) for row in rows) for i in range(3)), 0]
     table = "\n".join("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
     note = "Slack is bound / probability in the tightest decided cell that must hold, or in the closest instance."
@@ -223,7 +219,6 @@ def to_json(verification: Verification, started: str, seconds: Mapping[str, floa
             "monte_carlo": _monte_carlo(verification),
         },
         "claims": [_claim(result, titles) for result in results],
-        "coverage": [{"claim": cell.claim, **_cell(cell)} for cell in verification.coverage],
     }
     plain: dict[str, Any] = _plain(document)
     return plain

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simulations.verification import _coverage as coverage
 from simulations.verification._cells import (
     COMPARED,
     EXCESS,
@@ -18,6 +17,7 @@ from simulations.verification._cells import (
     make_cells,
 )
 from simulations.verification._claim_trials import RunContext, compare, judge_near_tight, make_context, run_claim
+from simulations.verification._limit_trials import collect_limits
 from theory.claims import Claim, Registry, read_own
 from theory.claims.document import Checked
 from theory.claims.document import run as run_checks
@@ -87,8 +87,6 @@ class Verification:
     seed : int
     results : tuple of Result
         In the order of the paper.
-    coverage : tuple of CellEvidence
-        How often statements about selections were wrong.
     registry : Registry
         The claims of the paper.
     """
@@ -96,15 +94,12 @@ class Verification:
     depth: Depth
     seed: int
     results: tuple[Result, ...]
-    coverage: tuple[CellEvidence, ...] = ()
     registry: Registry = field(default_factory=read_own)
 
     @property
     def problems(self) -> list[tuple[str, str]]:
         """(claim, what is wrong) of every problem."""
-        wrong = [cell for cell in self.coverage if cell.must_hold and cell.verdict.outcome == "refuted"]
-        statements = [(cell.claim, f"its statement is wrong too often on {cell.pool}") for cell in wrong]
-        return [(result.claim.id, text) for result in self.results for text in result.problems] + statements
+        return [(result.claim.id, text) for result in self.results for text in result.problems]
 
     @property
     def monte_carlo(self) -> tuple[Result, ...]:
@@ -129,7 +124,7 @@ def verify(
     Parameters
     ----------
     ids : sequence of str
-        Claims to verify, all without any; "coverage" stands for the statements about selections.
+        Claims to verify, all without any.
     depth : Depth
         Amount of evidence.
     seed, n_jobs : int
@@ -143,8 +138,8 @@ def verify(
     plans : sequence of ClaimPlan
         Trials of the claims of the project's paper.
     """
-    own, registry = registry is None, registry or read_own()
-    wanted = {registry.get(id).id for id in ids if not own or id != coverage.NAME}
+    registry = registry or read_own()
+    wanted = {registry.get(id).id for id in ids}
     claims = [claim for claim in registry.claims.values() if not ids or claim.id in wanted]
     results, context = [], make_context(seed, n_jobs, store, notify)
     for number, claim in enumerate(claims, 1):
@@ -156,9 +151,7 @@ def verify(
         evidence = collect_evidence(claim.id, depth, context, plans)
         refutes = claim.id == COMPARED or any(plan.refutes for plan in plans if plan.claim == claim.id)
         results.append(Result(checked, tuple(evidence), refutes and bool(evidence)))
-    with_coverage = own and (not ids or coverage.NAME in ids)
-    covered = tuple(coverage.collect_evidence(depth, context)) if with_coverage else ()
-    return Verification(depth, seed, tuple(results), covered, registry)
+    return Verification(depth, seed, tuple(results), registry)
 
 
 def collect_evidence(claim: str, depth: Depth, context: RunContext, plans: Sequence[ClaimPlan]) -> list[CellEvidence]:
@@ -168,6 +161,6 @@ def collect_evidence(claim: str, depth: Depth, context: RunContext, plans: Seque
     if claim == COMPARED:
         return compare(depth, context)
     if claim in EXCESS:
-        return coverage.collect_limits(claim, depth, context)
+        return collect_limits(claim, depth, context)
     cells = [cell for plan in plans if plan.claim == claim for cell in make_cells(plan, depth)]
     return [*run_claim(cells, depth, context), *judge_near_tight(claim)]

@@ -41,7 +41,7 @@ STATED: dict[str, PlannedTests] = {
     "tests/datasets/test_synthetic.py": PlannedTests(1e-9, 19),
     "tests/simulations/test_rare_failures.py": PlannedTests(1e-6, 2),
     "tests/simulations/test_papers.py": PlannedTests(1e-6, 1),
-    "tests/simulations/verification/test_coverage.py": PlannedTests(1e-6, 1),
+    "tests/simulations/verification/test_limit_trials.py": PlannedTests(1e-6, 1),
 }
 
 

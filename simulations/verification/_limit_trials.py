@@ -1,11 +1,6 @@
-"""Coverage of statements about selections, and of limits of the risk.
+"""Trials of the limits of the risk from counts on unseen rows (Theorems 19 and 20), beside Theorems 1 and 2.
 
-Theorems C2 to C5 of docs/theorems.md guarantee a wrong statement with probability at most delta. Trials are placed
-where errors are most likely: near-ties, and distributions at the edge of the null hypothesis. The jackknife is
-approximate; it is tested against an error rate of 6 %.
-
-Theorems 1 and 2 are tested by the limits of the risk from counts on unseen rows (Theorems 19 and 20), where the model
-accepts rows. Their own bounds cannot be approached: in the affine regime with a nonnegative kernel the returned model
+The bounds of Theorems 1 and 2 cannot be approached: in the affine regime with a nonnegative kernel the returned model
 rejects every row, and its excess risk is constant. In these trials the model accepts rows of Section 5.1's
 distribution, and every trial draws rows of its own: uniform allocation scores all candidates on n rows each, median
 elimination spends the same budget. The limits come from counts on rows that the model has not seen. The true risk is
@@ -14,34 +9,24 @@ known because the distribution is.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exml_sim._internal.arrays import IntArray
-from exml_sim.bandit._evidence import Pairs, log_wealth
-from exml_sim.bandit._jackknife import half_widths
-from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.selection_report import LARGEST_LOSS
-from exml_sim.bandit.selection_report import log_row_wealth as later_wealth
-from exml_sim.datasets import make_synthetic
 from exml_sim.engine._specs import Score
 from exml_sim.engine.modes._excess_risk import FRESH, Model, Sample, draw, expected, features, fitted
 from exml_sim.engine.pools import SyntheticPool
 from exml_sim.losses import rejection_loss
-from exml_sim.strategies import by_name
 from simulations.verification._cells import (
     ALPHA,
     FACTOR,
     CellEvidence,
     ClaimCell,
     Depth,
-    count_needed_trials,
     must_hold,
 )
 from theory.claims import get
@@ -51,110 +36,6 @@ from theory.verdicts import judge
 
 if TYPE_CHECKING:
     from simulations.verification._claim_trials import RunContext
-
-#: Name that selects these entries in the command.
-NAME = "coverage"
-#: Near-ties: Bernoulli means, and angles of the synthetic candidates.
-MEANS = (0.45, 0.5, 0.5)
-PAIRS = ((70, 90), (0, 12, 90))
-STRATEGIES = ("successive_elimination", "kl_lucb")
-#: Rows of the bets on pairs, of the bets on later rows, and of the jackknife; budget of strategies with a confidence.
-ROWS, LATER, FEW, BUDGET = 256, 64, 16, 20_000
-#: Coverage that is asked of the approximate statement at a nominal 95 %.
-ASKED, NOMINAL = 0.94, 0.95
-#: Trials of the slower statements at most.
-MOST = 20_000
-
-
-def collect_evidence(depth: Depth, context: RunContext) -> list[CellEvidence]:
-    """Return the evidence of all statements; those of theorems must hold."""
-    cells = list(_list_cells(depth.levels))
-    alpha = ALPHA / len(cells)
-    evidence = []
-    for claim, pool, strategy, size, event, bound, wrong in cells:
-        context.notify(f"{NAME}: {claim} on {pool}")
-        trials = max(depth.least, count_needed_trials(bound, alpha, min(depth.most, MOST)))
-        trials = min(trials, MOST)
-        verdict = judge(wrong(trials, context.seed), trials, bound, alpha=alpha, factor=FACTOR)
-        proven = claim != "jackknife"
-        delta = bound if proven else 1.0 - NOMINAL
-        reading = "ours" if proven else "approximate"
-        cell = ClaimCell(claim, reading, pool, strategy, size, event, bound, delta=delta, must_hold=proven)
-        evidence.append(CellEvidence.of(cell, verdict))
-    return evidence
-
-
-Cell = tuple[str, str, str, int, str, float, Callable[[int, int], int]]
-
-
-def _list_cells(levels: tuple[float, ...]) -> Iterator[Cell]:
-    for delta in levels:
-        event, pool = "the strategy is confident of an arm that is not the best one", f"bernoulli {MEANS}"
-        for strategy in STRATEGIES:
-            yield "C2", pool, strategy, BUDGET, event, delta, partial(count_confident_errors, strategy, delta)
-        event = "bets on pairs exclude the best arm at some number of rows"
-        for angles in PAIRS:
-            wrong = partial(count_excluded_best, angles, delta)
-            yield "C4", f"synthetic {angles}", "same rows", ROWS, event, delta, wrong
-        event = "bets on later rows exclude a difference that there is"
-        yield "C5", "two values, mean 0", "later rows", LATER, event, delta, partial(count_excluded_zero, delta)
-    for angles in PAIRS:
-        event = f"some limit at {NOMINAL:.0%} lies above the difference"
-        yield "jackknife", f"synthetic {angles}", "same rows", FEW, event, 1.0 - ASKED, partial(count_uncovered, angles)
-
-
-@cache
-def _pool(angles: tuple[int, ...]) -> FeaturePool:
-    return FeaturePool(make_synthetic(100, angles=angles, rng=0), theta=0.1, ball=0.8)
-
-
-def count_confident_errors(strategy: str, delta: float, trials: int, seed: int) -> int:
-    """Count trials in which a strategy is confident of a wrong Bernoulli arm."""
-    pool = ParametricPool.bernoulli(list(MEANS), direction="minimise")
-    result = pool.explore_many(by_name(strategy, confidence=1.0 - delta), BUDGET, trials, seed=seed)
-    assert result.confident is not None
-    return int((result.failures(pool.best_arms()) & result.confident).sum())
-
-
-def count_excluded_best(angles: tuple[int, ...], delta: float, trials: int, seed: int) -> int:
-    """Count trials in which bets on pairs exclude the best arm at some number of rows."""
-    pool = _pool(angles)
-    grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
-    best, bar = pool.best_arms()[0], math.log((pool.n_arms - 1) / delta)
-    rng, wrong = np.random.default_rng(seed), 0
-    for part in np.array_split(np.arange(trials), max(1, trials // 1000)):
-        drawn = rng.integers(0, pool.n_rows, (len(part), ROWS))
-        wealth = [
-            log_wealth(Pairs.of(grams[u], grams[best], y, drawn), running=True).max(axis=1)
-            for u in range(pool.n_arms)
-            if u != best
-        ]
-        wrong += int((np.max(wealth, axis=0) >= bar).sum())
-    return wrong
-
-
-def count_excluded_zero(delta: float, trials: int, seed: int, up: float = 0.5, edge: float = 0.0) -> int:
-    """Count trials in which bets on later rows exclude the shift `edge`, though the mean of the differences is 0."""
-    rng = np.random.default_rng(seed)
-    low = -up * LARGEST_LOSS / (1.0 - up)
-    drawn = np.where(rng.random((trials, LATER)) < up, LARGEST_LOSS, low)
-    return sum(later_wealth(row, edge) >= math.log(1.0 / delta) for row in drawn)
-
-
-def count_uncovered(angles: tuple[int, ...], trials: int, seed: int) -> int:
-    """Count trials in which some approximate limit is above the difference that there is."""
-    pool = _pool(angles)
-    assert pool.judge is not None
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, pool.n_rows, (trials, FEW))
-    once = np.array([np.bincount(row, minlength=pool.n_rows) for row in drawn], dtype=np.int32)
-    leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
-    differences = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
-    truth = pool.risks[None] - pool.risks[leader][:, None]
-    above = differences.value - half_widths(differences, NOMINAL) > truth + 1e-12
-    above[np.arange(trials), leader] = False
-    return int(above.any(axis=1).sum())
-
 
 #: Seven candidates that mostly repeat what is observed, and the missing coordinate.
 ANGLES = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 90.0)
