@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import theory
-from exml_sim._internal.files import write_file
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
@@ -89,8 +83,10 @@ class Panel:
     arm_bounds: tuple[ArmBound, ...] = ()
     label: str = ""
     certificates: tuple[Certificate, ...] = ()
-    #: Values of bounds that are not a formula by version and budget, and required budgets by version and probability.
-    computed: dict[str, dict[str, float | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    #: Values of bounds that are not a formula, by version and budget.
+    computed: dict[str, dict[int, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    #: Required budgets by version and probability.
+    needed: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -144,19 +140,17 @@ class Panel:
         if VERSIONS[version].formula:
             return np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, budgets)))
         known = self.computed.setdefault(version, {})
-        missing = [int(budget) for budget in budgets if str(budget) not in known]
+        missing = [int(budget) for budget in budgets if budget not in known]
         if missing:
             values = np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, np.array(missing))))
-            known |= dict(zip(map(str, missing), values.tolist(), strict=True))
-        return np.array([known[str(budget)] for budget in budgets], dtype=float)
+            known |= dict(zip(missing, values.tolist(), strict=True))
+        return np.array([known[int(budget)] for budget in budgets], dtype=float)
 
     def required(self, version: str, delta: float) -> int | None:
         """Find the smallest budget whose bound is at most delta; None if there is none."""
-        known = self.computed.setdefault(f"{version} required", {})
-        if repr(delta) not in known:
-            known[repr(delta)] = self._search(version, delta)
-        budget = known[repr(delta)]
-        return None if budget is None else int(budget)
+        if (version, delta) not in self.needed:
+            self.needed[version, delta] = self._search(version, delta)
+        return self.needed[version, delta]
 
     def _search(self, version: str, delta: float) -> int | None:
         curve = self._find_curve(version)
@@ -262,37 +256,6 @@ def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -
         else:
             panels.append(replace(panel, kind=bounds[0], problem=bounds[1]))
     return panels
-
-
-@contextmanager
-def keep_values(panels: Sequence[Panel], file: Path, study: str) -> Iterator[None]:
-    """Read values of bounds that are not a formula from a JSON file, and write those that are computed inside.
-
-    The file belongs to one study, by its hash, and one version of the code of the bounds; any other is replaced.
-    """
-    costly = {
-        f"{panel.place} {panel.strategy}": panel
-        for panel in panels
-        if any(name in VERSIONS and not VERSIONS[name].formula for name in panel.versions)
-    }
-    if not costly:
-        yield
-        return
-    root = Path(theory.__file__).parent
-    sources = b"".join(source.read_bytes() for source in sorted([*root.glob("*.py"), *root.glob("population/*.py")]))
-    key = hashlib.sha256(study.encode() + sources).hexdigest()
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-        tables = stored["values"] if stored["key"] == key else {}
-        for name, panel in costly.items():
-            for version, values in tables.get(name, {}).items():
-                read = {str(at): None if value is None else float(value) for at, value in values.items()}
-                panel.computed.setdefault(version, {}).update(read)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        pass
-    yield
-    tables = {name: panel.computed for name, panel in costly.items()}
-    write_file(file, json.dumps({"key": key, "values": tables}, indent=1))
 
 
 def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fraction | None:

@@ -271,13 +271,13 @@ def _write_results(
     """Write table, figures and report; return the values and the text to print."""
     from exml_sim._internal.threads import one_thread
     from simulations.certificates import read_certificates
-    from simulations.panels import drop_bounds, keep_values, make_panels
+    from simulations.panels import drop_bounds, make_panels
 
     panels = make_panels(result, read_certificates(out))
     panels = panels if bounds else drop_bounds(panels)
     if not panels:
         return {"cells": [], "findings": []}, f"{result!r}: no cell has results yet."
-    with one_thread("blas"), keep_values(panels, out / "bounds.json", result.study.hash):
+    with one_thread("blas"):
         return _write_panels(result, panels, out, store, is_default, report)
 
 

@@ -57,7 +57,7 @@ def test_outputs_and_resume(finished, tmp_path):
     """Another number of workers computes and prints the same, and runs no trial again."""
     folder, output = finished
     files = {"summary.csv", "failure_rate.png", "failure_rate.svg", "report.html"}
-    files |= {"study.toml", "study.sqlite", "bounds.json"}
+    files |= {"study.toml", "study.sqlite"}
     assert {file.name for file in folder.iterdir()} == files
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     assert call(tmp_path, "--quiet", "--n-jobs", "1").output == output.replace(str(folder), str(tmp_path))
