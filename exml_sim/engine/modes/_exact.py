@@ -5,15 +5,14 @@ where arms start and stop reading matter. So the orders are cut at those positio
 enumerated, and the strategy runs over all of them as if each were a trial. Where a strategy stops reading
 is not known before it runs: it starts with no cuts, says which one it misses, and runs again.
 
-Rows that are alike (same label, same features) are one atom with a multiplicity, and counts that differ by an exchange
-of symmetric atoms are one outcome. Random ties split outcomes (both in `exml_sim.engine.modes._outcomes`).
+Rows that are alike (same label, same features) are one atom with a multiplicity. Random ties split outcomes
+(`exml_sim.engine.modes._outcomes`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Any, NoReturn
@@ -29,7 +28,7 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION, Certified
 from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment, Strategy
 from exml_sim.engine._trials import OutcomeDistribution, outcomes
-from exml_sim.engine.modes._outcomes import EnumeratedTies, drawn, least_states, symmetric_classes
+from exml_sim.engine.modes._outcomes import EnumeratedTies
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
@@ -67,12 +66,7 @@ class RowBench:
         whole = np.column_stack([population.y, population.X, *(c.values for c in population.candidates)])
         _, first, sizes = np.unique(whole, axis=0, return_index=True, return_counts=True)
         self._pool = pool
-        grams = [arm.gram[np.ix_(first, first)] for arm in pool.feature_arms]
-        # One order of the atoms for all arms, in which the members of a class are neighbours.
-        classes = symmetric_classes(grams, population.y[first], sizes)
-        order = np.argsort(classes, kind="stable")
-        self._classes = np.unique(classes[order], return_inverse=True)[1].astype(np.int64)
-        self._first, self._sizes = first[order], sizes[order].astype(np.int64)
+        self._first, self._sizes = first, sizes.astype(np.int64)
         self.substreams = [0] * pool.n_arms if pool.options.rows == "same" else list(range(pool.n_arms))
         self.replacement = pool.options.replacement
         self.levels = max(arm.levels for arm in pool.feature_arms)
@@ -84,10 +78,6 @@ class RowBench:
     def sizes(self, substream: int) -> IntArray:
         """Return the numbers of rows."""
         return self._sizes
-
-    def classes(self, substream: int) -> IntArray:
-        """Atoms that are symmetric for all arms."""
-        return self._classes
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Score with all copies of an atom counted on one of its rows."""
@@ -128,10 +118,6 @@ class KnownBench:
     def sizes(self, substream: int) -> IntArray:
         """Distributions do not run out."""
         raise NotImplementedError
-
-    def classes(self, substream: int) -> IntArray:
-        """Different values are never symmetric."""
-        return np.arange(len(self._probabilities[substream]))
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Means."""
@@ -189,9 +175,6 @@ def _extended(
 ) -> tuple[IntArray, FloatArray]:
     """Append one piece to every line."""
     atoms = lines.shape[2]
-    classes = bench.classes(substream)
-    if int(classes.max()) + 1 < atoms:
-        return drawn(lines, mass, length, classes, partial(_chances, bench, substream), _check_size)
     _check_size(lines.shape[0] * comb(length + atoms - 1, atoms - 1))
     pieces = compositions(length, atoms)
     last = np.repeat(lines[:, -1], len(pieces), axis=0)
@@ -213,14 +196,6 @@ def _extended(
     kept = np.isfinite(log)
     following = np.concatenate([lines, (last + piece)[:, None]], axis=1)
     return following[kept], (np.repeat(mass, len(pieces)) * np.exp(log))[kept]
-
-
-def _chances(bench: Bench, substream: int, counts: IntArray) -> FloatArray:
-    """Return the probability of every atom for the next draw after lines of counts."""
-    if bench.replacement == "always":
-        return np.broadcast_to(bench.probabilities(substream), counts.shape).copy()
-    left = bench.sizes(substream) - counts
-    return np.asarray(left / left.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def compositions(total: int, parts: int) -> IntArray:
@@ -412,7 +387,8 @@ def least_outcomes(study: Study, cell: Cell) -> int:
         for substream in set(bench.substreams):
             length = max(int(turn.pulls[arm]) for arm, at in enumerate(bench.substreams) if at == substream)
             if bench.replacement == "always":
-                total *= least_states(bench.classes(substream), length)
+                atoms = len(bench.probabilities(substream))
+                total *= comb(length + atoms - 1, atoms - 1)
     _check_size(total)
     return total
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from exml_sim.bandit.rows import RowState
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine import Study, run
 from exml_sim.engine._trials import outcomes
-from exml_sim.engine.modes._exact import enumerate_cell
+from exml_sim.engine.modes._exact import MAX_OUTCOMES, enumerate_cell
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from tests.bandit.exact_distributions import uniform_selection_probabilities
@@ -184,3 +185,8 @@ def test_tiny_failure_probabilities_are_not_rounded_away():
     truth = sum(m * mass[best < value].sum() for m, value in zip(mass, rival, strict=True))
     assert truth < 1e-20
     assert entry.failure_rate == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize(("atoms", "rows"), [(4, 226), (8, 22), (80, 4)])
+def test_the_border_that_the_guide_states(atoms: int, rows: int) -> None:
+    assert comb(rows + atoms - 1, atoms - 1) <= MAX_OUTCOMES < comb(rows + atoms, atoms - 1)
