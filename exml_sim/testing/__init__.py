@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from exml_sim._internal.validation import shown
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.trial_batch import Strategy
 from exml_sim.testing import _properties as properties
@@ -51,10 +52,10 @@ def examine(
     Parameters
     ----------
     rule
-        The strategy, an object.
+        The strategy, an object. A plain loop has no rounds that could be enumerated; compare it by `like`.
     like
         What the rule must agree with: another strategy (distributions are compared, enumerated if possible), or a plain
-        loop ``loop(means, budget, rng)`` over Bernoulli arms (failures are counted).
+        loop ``loop(means, budget, rng)`` or ``loop(pull, budget, rng)`` over Bernoulli arms (selections are counted).
     pools
         Pools of the user's own, on which trials are held against the enumerated probabilities, too.
     seed
@@ -64,6 +65,8 @@ def examine(
     unit_costs_only
         Check the rule with equal costs only.
     """
+    if hasattr(rule, "__code__"):
+        raise ValueError(f"a strategy must be an object, got {shown(rule)}: compare a plain loop by like=")
     bench = PoolBench(rule, like, seed, alpha, unit_costs_only)
     ran: list[str] = []
     findings = tuple(_findings(bench, pools, ran))

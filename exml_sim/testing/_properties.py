@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ from exml_sim.bandit.trial_batch import check_strategy as check_protocol
 from exml_sim.money import ALIGNMENTS, show
 from exml_sim.population import Candidate, Population
 from exml_sim.seeds import Seeds
+from exml_sim.strategies.plain_loop import PlainLoop
 
 #: Trials that are compared bit by bit, and trials that are counted.
 FEW, MANY = 24, 6_000
@@ -28,9 +30,9 @@ FEW, MANY = 24, 6_000
 OUTCOMES = 40_000
 #: Two enumerations of one probabilities agree to this.
 CLOSE = 1e-9
-#: A plain loop: ``loop(means, budget, rng)`` returns the selected arm of one trial on Bernoulli arms at unit cost; the
-#: best arm has the highest mean.
-Loop = Callable[[Sequence[float], int, np.random.Generator], int]
+#: A plain loop: ``loop(means, budget, rng)`` or ``loop(pull, budget, rng)`` returns the selected arm of one trial on
+#: Bernoulli arms at unit cost; the best arm has the highest mean.
+Loop = Callable[[Any, Any, np.random.Generator], int]
 
 
 class CheckError(AssertionError):
@@ -414,7 +416,11 @@ def _against_loop(bench: PoolBench, loop: Loop) -> Iterator[str]:
         budget = int(bench.budget(pool, 20))
         ours = np.bincount(selected_by(bench, pool, Fraction(budget), range(MANY)), minlength=len(means))
         rng = np.random.default_rng([bench.seed, len(means)])
-        looped = np.bincount([loop(means, budget, rng) for _ in range(MANY)], minlength=len(means))
+        if "pull" in inspect.signature(loop).parameters:
+            looped = pool.explore_many(PlainLoop(loop), budget, range(MANY), seed=bench.seed + 1).selected[:, 0]
+        else:
+            looped = np.array([loop(means, budget, rng) for _ in range(MANY)])
+        looped = np.bincount(looped, minlength=len(means))
         bench.counted += 1
         for arm, counts in enumerate(zip(ours.tolist(), looped.tolist(), strict=True)):
             if are_apart(counts, bench.alpha / (8 * len(means))):

@@ -14,7 +14,7 @@ from typing import Any
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
-from exml_sim.bandit.trial_batch import smallest_budget
+from exml_sim.bandit.trial_batch import check_strategy, smallest_budget
 from exml_sim.engine.bound_context import BoundContext
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.engine.pools import FAMILIES, FamilyPool
@@ -50,6 +50,8 @@ class Assumes:
     costs: str = "unit"
 
     def __post_init__(self) -> None:
+        if self.rule is not None:
+            check_strategy(self.rule)
         if self.distribution not in ("features", "bernoulli", "gaussian"):
             raise ValueError(f"distribution must be features, bernoulli or gaussian, got {self.distribution!r}")
         if self.costs not in ("unit", "any"):

@@ -251,7 +251,7 @@ def test_a_rule_with_a_confidence_is_refused_before_anything_is_bought(strategy)
 def test_a_strategy_that_leaves_candidates_out_is_an_error():
     rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90])
     record = Recording(oracle)
-    message = refused(ExMLClassifier(budget=90, strategy="random_subset", candidate_score="risk"), rows, record)
+    message = catch_error(ExMLClassifier(budget=90, strategy="random_subset", candidate_score="risk"), rows, record)
     assert "random_subset leaves some out: choose another strategy" in message
     assert record.asked == []
 

@@ -15,6 +15,7 @@ from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAll
 from exml_sim.strategies.fixed_confidence import KlLucb
 from exml_sim.testing import CheckError, check_strategy, examine, first_finding
 from exml_sim.testing._properties import PoolBench, money
+from simulations.testing import Assumes
 from tests.quality.strategy_mutants import planted_rule
 from tests.statistical.wrong_strategies import (
     MEDIAN,
@@ -194,3 +195,24 @@ def test_relabelled_arms_of_a_strategy_that_stops_by_evidence_are_compared_by_co
     assert report.skipped
     assert any("by where it stands" in finding for finding in report.findings)
     assert "EnumeratedSession" not in str(report)
+
+
+def try_all(pull, budget, rng):
+    """Uniform allocation over the three or five arms of the check."""
+    number = 3 if budget == 60 else 5
+    means = [pull(arm, int(budget) // number) for arm in range(number)]
+    return int(rng.choice([arm for arm in range(number) if means[arm] == max(means)]))
+
+
+def try_some(pull, budget, rng):
+    means = [pull(arm, int(budget) // 3) for arm in range(3)]
+    return max(range(3), key=lambda arm: means[arm])
+
+
+def test_a_loop_of_pulls_is_a_reference_and_no_strategy_object():
+    assert examine(UniformAllocation(), like=try_all).passed
+    assert "likeness: selects arm" in str(examine(UniformAllocation(), like=try_some))
+    with pytest.raises(ValueError, match="compare a plain loop by like="):
+        examine(try_all)
+    with pytest.raises(ValueError, match="a strategy needs alignment"):
+        Assumes(distribution="bernoulli", rule=try_all)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from itertools import combinations
@@ -101,10 +102,17 @@ def failure_uniform(name: str, B: int, *, target: int | None = None) -> float:
     return float(exact.failure(built, selection, target=target))
 
 
+def move_best_last(built: AffinePool) -> AffinePool:
+    """Return the pool with its first arm last, so that it loses every tie."""
+    return replace(built, features=(*built.features[1:], built.features[0]))
+
+
 @lru_cache(maxsize=256)
-def failure_median(name: str, B: int, *, target: int | None = None, accumulate: bool = True) -> float:
+def failure_median(
+    name: str, B: int, *, target: int | None = None, accumulate: bool = True, best_last: bool = False
+) -> float:
     """Return the exact failure probability of median elimination on a named pool."""
-    built = pool(name)
+    built = move_best_last(pool(name)) if best_last else pool(name)
     selection = exact.median_selection(built, B, accumulate=accumulate, exact=False)
     return float(exact.failure(built, selection, target=target))
 

@@ -18,6 +18,7 @@ from theory.claims._instances import (
     CORNER_THETA,
     corner_gap,
     corner_regret,
+    move_best_last,
     outlier_beats,
     outlier_gap,
     outlier_optimism,
@@ -81,9 +82,9 @@ def pool_parameters(name: str) -> dict[str, Fraction]:
     return {"gap": built.gap(), "theta": built.theta, "r": built.kappa_lambda}
 
 
-def selected(name: str, B: int, *, median: bool) -> Fraction:
-    """Return the exact failure probability on a named pool."""
-    built = pool(name)
+def selected(name: str, B: int, *, median: bool, best_last: bool = False) -> Fraction:
+    """Return the exact failure probability on a named pool; ties go to the best arm, or to the others."""
+    built = move_best_last(pool(name)) if best_last else pool(name)
     select = exact.median_selection if median else exact.uniform_selection
     return F(exact.failure(built, select(built, B)))
 

@@ -147,8 +147,8 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation("me-budget-gain", {"B": 2, "K": 2}),
     Refutation(
         "me-fails-more",
-        {"name": "one-rival-8", "B": 48},
-        lambda name, B: sides.selected(name, B, median=True),
+        {"name": "one-rival-8", "B": 216},
+        lambda name, B: sides.selected(name, B, median=True, best_last=True),
         lambda name, B: sides.selected(name, B, median=False),
     ),
     Refutation("sample-alignment", {"b": 6, "feature": "Pix", "original": "Fac"}),
