@@ -194,7 +194,7 @@ def finish(picture: Figure, title: str = "") -> None:
         text: line
         for ax in picture.axes
         for line, text in zip(*ax.get_legend_handles_labels(), strict=True)
-        if not (is_narrow and _is_below(ax, line))
+        if not _is_below(ax, line)
     }
     handles = {
         text: line
