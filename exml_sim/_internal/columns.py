@@ -313,10 +313,13 @@ class ColumnEncoding:
     def encode(self, column: Any) -> FloatArray:
         """Encode cells, shape (rows, columns); unknown levels have zeros, missing numbers `fill`.
 
+        Unknown booleans and dates count as missing. A text among numbers does not: unlike a new answer to a question,
+        it is most likely a sign of a damaged file or of shifted columns, whose other numbers would be wrong, too.
+
         Raises
         ------
         CellError
-            If a cell is no number, boolean or date where the column holds such.
+            If a cell is no number where the column holds numbers.
         """
         cells = read_cells(column, self.name)
         if self.column_type == "category":
@@ -337,15 +340,32 @@ class ColumnEncoding:
                 parts = [np.where(missing, self.fill, numbers)]
         return np.column_stack([*parts, missing.astype(np.float64)] if self.has_missing else parts)
 
-    def count_unknown(self, column: Any) -> int:
-        """Return the number of cells with a level that training did not have."""
-        if self.column_type not in ("category", "pair", "order"):
-            return 0
+    def find_unknown(self, column: Any) -> BoolArray:
+        """Find cells that are no boolean or date of the column, or have a level that training did not have."""
+        cells = read_cells(column, self.name)
+        if self.column_type in ("boolean", "date"):
+            return np.asarray(np.isnan(self._convert(cells)) & ~cells.missing, dtype=np.bool_)
+        if self.column_type == "number":
+            return np.zeros(len(cells.values), dtype=np.bool_)
         known = {None, *(self.counts or self.levels)}
-        return sum(text not in known for text in read_cells(column, self.name).texts)
+        return np.array([text not in known for text in cells.texts], dtype=np.bool_)
+
+    def check_known(self, column: Any) -> None:
+        """Raise a CellError for the first unknown cell."""
+        cells = read_cells(column, self.name)
+        for row in np.flatnonzero(self.find_unknown(cells))[:1]:
+            levels = f"one of the levels {', '.join(map(repr, self.counts or self.levels))}"
+            what = {"boolean": "true or false", "date": "a date"}.get(self.column_type, levels)
+            raise self._refuse(int(row), what, cells.texts[row])
+
+    def _refuse(self, row: int, what: str, text: str) -> CellError:
+        is_large = what == "a number" and np.isfinite(parse_number(text) or np.nan)
+        hint = f" (at most {LARGEST_NUMBER:g} in size)" if is_large else "; leave it blank if the value is unknown"
+        hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(text) else hint
+        return CellError(row, f"column {self.name!r} must be {what}, got {shown(text)}{hint}")
 
     def _convert(self, cells: Cells) -> FloatArray:
-        """Return one number per cell, NaN where it is missing."""
+        """Return one number per cell, NaN where it is missing, or no boolean or date."""
         if self.column_type == "number" and cells.kind == "number":
             return np.asarray(_check_size(cells.values, self.name), dtype=np.float64)
         if self.column_type == "date" and cells.kind == "date":
@@ -356,17 +376,13 @@ class ColumnEncoding:
             "boolean": _parse_boolean,
             "date": lambda text: _parse_date(text, self.day_first),
         }.get(self.column_type, lambda text: place.get(text, self.fill))
-        what = {"number": "a number", "boolean": "true or false", "date": "a date"}
-        texts = cells.texts
-        numbers = np.full(len(texts), np.nan)
-        for row, text in enumerate(texts):
+        numbers = np.full(len(cells.values), np.nan)
+        for row, text in enumerate(cells.texts):
             number = np.nan if text is None else convert(text)
-            if text is not None and (number is None or not abs(number) <= LARGEST_NUMBER):
-                hint = f" (at most {LARGEST_NUMBER:g} in size)" if number is not None and np.isfinite(number) else ""
-                hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(str(text)) else hint
-                hint = hint or "; leave it blank if the value is unknown"
-                raise CellError(row, f"column {self.name!r} must be {what[self.column_type]}, got {shown(text)}{hint}")
-            numbers[row] = number
+            is_bad = number is None or (text is not None and not abs(number) <= LARGEST_NUMBER)
+            if is_bad and self.column_type == "number":
+                raise self._refuse(row, "a number", text)
+            numbers[row] = np.nan if number is None else number
         return numbers
 
 
@@ -441,6 +457,7 @@ def fit_column(name: str, column: Any) -> ColumnEncoding:
         encoding = ColumnEncoding(name, kind, day_first=day_first)
         if kind != "date":
             return _fit_fill(encoding, encoding._convert(cells))
+        encoding.check_known(cells)
         cells = Cells(encoding._convert(cells), "date")
         return _fit_date(encoding, cells.values)
     if cells.kind == "date":

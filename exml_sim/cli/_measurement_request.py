@@ -108,11 +108,8 @@ def _encode_cell(content: Table, cell: str, encoding: ColumnEncoding, line: int)
     if encoding.column_type == "number":
         content.number(cell, encoding.name, line)
     cells = Cells(np.array([cell], dtype=object), "text")
-    if encoding.count_unknown(cells):
-        levels = ", ".join(map(repr, encoding.counts or encoding.levels))
-        where = f"{content.path}, {content.unit} {line}"
-        raise ValueError(f"{where}: column {encoding.name!r} has the levels {levels}, got {cell!r}")
     try:
+        encoding.check_known(cells)
         return [float(number) for number in encoding.encode(cells)[0]]
     except CellError as error:
         raise ValueError(f"{content.path}, {content.unit} {line}: {error.text}") from None

@@ -86,6 +86,30 @@ def test_unseen_levels_and_missing_cells_are_predicted(fitted):
     assert fitted.decide(new).undecided.any()
 
 
+def test_unknown_values_of_new_rows_count_as_missing(fitted, tmp_path, capsys):
+    fitted.save(tmp_path / "m.npz")
+    new = mixed(30, seed=1).assign(extra=1).drop(columns="y")
+    blank = new.copy()
+    for row, column, text in ((0, "smoker", "sometimes"), (1, "visit", "soon"), (2, "visit", "2024-02-30")):
+        new.loc[row, column], blank.loc[row, column] = text, None
+    np.testing.assert_array_equal(fitted.predict_proba(new), fitted.predict_proba(blank))
+    new.loc[3, "shade"] = "violet"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    arguments = ["predict", str(tmp_path / "m.npz"), str(tmp_path / "new.csv")]
+    capsys.readouterr()
+    assert main(arguments) == 0
+    listed = "1 of column 'smoker', 2 of column 'visit', 1 of column 'shade'"
+    assert capsys.readouterr().err == f"exml: values unknown to the model, in 30 rows: {listed}\n"
+    main([*arguments, "--json"])
+    assert json.loads(capsys.readouterr().out)["unknown"] == {"smoker": 1, "visit": 2, "shade": 1}
+    new.assign(age="old").to_csv(tmp_path / "new.csv", index=False)
+    assert main(arguments) == 2
+    assert "line 2: column 'age' must be a number, got 'old'; leave it blank" in capsys.readouterr().err
+    new.drop(columns=["age", "visit", "density"]).to_csv(tmp_path / "new.csv", index=False)
+    assert main(arguments) == 2
+    assert "new.csv has no columns 'age', 'visit', 'density'" in capsys.readouterr().err
+
+
 def test_the_encoding_is_in_the_file(fitted, tmp_path):
     fitted.save(tmp_path / "m.npz")
     again = ExMLClassifier.load(tmp_path / "m.npz")
@@ -169,7 +193,7 @@ def test_measurements_may_be_texts(tmp_path, monkeypatch, capsys):
                 writer.writerows(cells)
             if cells is not rows:
                 assert main(command) == 2
-                assert "column 'group' has the levels '0', 'A', 'B', got 'C'" in capsys.readouterr().err
+                assert "column 'group' must be one of the levels '0', 'A', 'B', got 'C'" in capsys.readouterr().err
     assert (tmp_path / "o/model.npz").exists()
 
 
