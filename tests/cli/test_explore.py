@@ -269,6 +269,7 @@ def test_bad_input_is_one_line_and_exit_code_2(data, capsys, options, message):
     refuse(data, capsys, ["data.csv", *COMMON, *candidates, "--budget", "99", *options.split()], message)
 
 
+        ("--hidden-share 10", "got 10.0; a share of 10% is 0.1, or 10% on the command line"),
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
