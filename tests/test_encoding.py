@@ -139,6 +139,8 @@ def test_many_levels_share_columns():
         ([f"note {i}" for i in range(30)], "30 different texts in 30 rows: free text has no levels"),
         (["3/4/2025", "5/6/2025"], "day/month or month/day: either is possible; write 2025-12-31"),
         (["13/4/2025", "5/16/2025"], "day/month or month/day: both occur"),
+        (["13/04/24 10:30", "14/04/24 9:05"], "unknown or ambiguous format, like '13/04/24 10:30': write 2025-12-31"),
+        (["2024-04-13", "13-04-2024", "13.04.24"], "unknown or ambiguous format, like '13-04-2024'"),
         (["1", "2", "three"], "row 2: column 'c' must be a number, got 'three'"),
         (["1,5", "2", "3"], "row 0: .*write a decimal point, not a comma"),
         (["2024-01-01", "2024-02-30"], "row 1: column 'c' must be a date, got '2024-02-30'"),

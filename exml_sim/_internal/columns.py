@@ -239,6 +239,8 @@ _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(?:\.\
 _SLASHES = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 _DOTS = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 #: Column types whose missing cells have a value that does not depend on the cells of other rows.
+#: Dates of other formats, such as 13/04/24 10:30, and no versions such as 1.2.3.
+_OTHER_DATE = re.compile(r"(?:\d{4}([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:\d{4}|\d\d))(?:[T ,]+\d\d?:\d\d.*)?")
 _FIXED_FILLS = ("category", "pair")
 #: Parts of a date, as functions of days since 1970.
 _DATE_PARTS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
@@ -497,6 +499,12 @@ def _guess_kind(name: str, given: Sequence[str]) -> tuple[str, bool]:
     dates += sum(distinct[text] for text, match in slashes.items() if match)
     if not dates or dates < MIN_TYPICAL_FRACTION * total:
         return "category", True
+        others = [text for text in distinct if _OTHER_DATE.fullmatch(text) and _parse_date(text, True) is None]
+        if others and dates + sum(distinct[text] for text in others) >= MIN_TYPICAL_FRACTION * total:
+            raise ValueError(
+                f"column {name!r} has dates of an unknown or ambiguous format, like {others[0]!r}: "
+                "write 2025-12-31 or 2025-12-31 23:59; if they are codes, declare a category (--categories)"
+            )
     day_first = any(int(match[1]) > 12 for match in matches)
     if matches and day_first == any(int(match[2]) > 12 for match in matches):
         reason = "both occur" if day_first else "either is possible"
