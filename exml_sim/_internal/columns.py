@@ -95,7 +95,7 @@ def read_cells(column: Any, name: str) -> Cells:
 
 
 def _read_objects(cells: NDArray[Any], name: str, as_text: bool = False) -> Cells:
-    values = [None if _is_missing(cell) else cell for cell in cells.tolist()]
+    values = [None if is_missing(cell) else cell for cell in cells.tolist()]
     given = [cell for cell in values if cell is not None]
     if not as_text and all(isinstance(cell, dt.date) for cell in given) and given:
         moments = [None if cell is None else cell.isoformat()[:19] for cell in values]
@@ -116,7 +116,8 @@ def _read_objects(cells: NDArray[Any], name: str, as_text: bool = False) -> Cell
     return Cells(texts, "text")
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell is None, NaN, NA or NaT."""
     is_nan = isinstance(cell, float | np.floating) and cell != cell
     return cell is None or is_nan or type(cell).__name__ in ("NAType", "NaTType")
 
@@ -238,9 +239,9 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _SLASHES = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 _DOTS = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
-#: Column types whose missing cells have a value that does not depend on the cells of other rows.
 #: Dates of other formats, such as 13/04/24 10:30, and no versions such as 1.2.3.
 _OTHER_DATE = re.compile(r"(?:\d{4}([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:\d{4}|\d\d))(?:[T ,]+\d\d?:\d\d.*)?")
+#: Column types whose missing cells have a value that does not depend on the cells of other rows.
 _FIXED_FILLS = ("category", "pair")
 #: Parts of a date, as functions of days since 1970.
 _DATE_PARTS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
@@ -498,13 +499,13 @@ def _guess_kind(name: str, given: Sequence[str]) -> tuple[str, bool]:
     matches = [match for match in slashes.values() if match]
     dates += sum(distinct[text] for text, match in slashes.items() if match)
     if not dates or dates < MIN_TYPICAL_FRACTION * total:
-        return "category", True
         others = [text for text in distinct if _OTHER_DATE.fullmatch(text) and _parse_date(text, True) is None]
         if others and dates + sum(distinct[text] for text in others) >= MIN_TYPICAL_FRACTION * total:
             raise ValueError(
                 f"column {name!r} has dates of an unknown or ambiguous format, like {others[0]!r}: "
                 "write 2025-12-31 or 2025-12-31 23:59; if they are codes, declare a category (--categories)"
             )
+        return "category", True
     day_first = any(int(match[1]) > 12 for match in matches)
     if matches and day_first == any(int(match[2]) > 12 for match in matches):
         reason = "both occur" if day_first else "either is possible"

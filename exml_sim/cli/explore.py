@@ -29,6 +29,7 @@ from exml_sim.classifier._preflight import (
     diagnose_levels,
     raise_errors,
 )
+from exml_sim.classifier._probability_models import encode_groups
 from exml_sim.classifier._rejection_model import SCALINGS
 from exml_sim.classifier._saved_model import Layout
 from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
@@ -195,6 +196,8 @@ def command(
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
     roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements, groups)
     group_names = None if groups is None else table.text(groups)
+    if group_names is not None:
+        encode_groups(group_names, len(table))
     if id is not None:
         table.raw(id)
     levels = () if categories is None else parse_names(categories)

@@ -176,6 +176,14 @@ def test_the_dry_run_names_a_column_that_is_not_there(data, capsys, option):
     assert err.count("\n") == 1
 
 
+def test_the_dry_run_refuses_a_single_group(data, capsys):
+    (data / "costs.csv").write_text("candidate,cost\nlow,1\n")
+    command = ["explore", "data.csv", *COMMON, "--costs", "costs.csv", "--budget", "50", "--dry-run"]
+    code, out, err = run(capsys, *command, "--groups", "name")
+    assert (code, out) == (2, "")
+    assert err == "exml: groups must have at least 2 groups, got only 'x': leave groups out\n"
+
+
 def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     before = sorted(data.iterdir())
     code, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run")
@@ -261,6 +269,7 @@ def test_no_exploration_needed(data, capsys):
         ("--folds 1", "folds must be a whole number of at least 2"),
         ("--out data.csv", "is not a directory"),
         *(("--label-noise " + text, "label_noise must be") for text in ("0.8,0.3", "1_0,0.5", "x", "-1,2", "nan,0.5")),
+        ("--hidden-share 10", "got 10.0; a share of 10% is 0.1, or 10% on the command line"),
         *(("--hidden-share " + text, "hidden_share must be") for text in ("100%", "-5%", "10", "x", "%", "nan")),
     ],
 )
@@ -269,7 +278,6 @@ def test_bad_input_is_one_line_and_exit_code_2(data, capsys, options, message):
     refuse(data, capsys, ["data.csv", *COMMON, *candidates, "--budget", "99", *options.split()], message)
 
 
-        ("--hidden-share 10", "got 10.0; a share of 10% is 0.1, or 10% on the command line"),
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
