@@ -298,7 +298,7 @@ def _identify_run(
 ) -> dict[str, Any]:
     """Return plain values that identify a run, with its labels and groups; the number of threads does not."""
     given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
-    plain_costs = {name: _plain(cost) for name, cost in costs.items()}
+    plain_costs = {name: _plain(exact_cost(cost)) for name, cost in costs.items()}
     table = read_raw(X)
     return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), *labels)}
 

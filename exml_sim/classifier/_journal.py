@@ -213,14 +213,20 @@ class Journal:
                 )
 
     def _check_same_table(self, before: Mapping[str, Any], path: Path) -> None:
-        """Raise an error if an earlier run was about another table, or had other candidates."""
+        """Raise an error if an earlier run was about another table, had other candidates, or bought at other costs."""
         for name in _COMMON:
             if before.get(name) != self.run.get(name):
                 raise ValueError(f"{path} belongs to a run with another {name}: use the same one, or another folder")
         columns, now = before.get("candidates") or {}, self.run.get("candidates") or {}
-        for candidate in before.get("costs") or {}:
-            if candidate not in (self.run.get("costs") or {}) or columns.get(candidate) != now.get(candidate):
+        costs, bought = self.run.get("costs") or {}, {name for name, _ in self.values}
+        for candidate, cost in (before.get("costs") or {}).items():
+            if candidate not in costs or columns.get(candidate) != now.get(candidate):
                 raise ValueError(f"candidate {candidate!r} of {path} must be kept, with its columns, to continue")
+            if candidate in bought and cost != costs[candidate]:
+                raise ValueError(
+                    f"candidate {candidate!r} of {path} was bought at {_describe_cost(cost)}, got "
+                    f"{_describe_cost(costs[candidate])}: keep the cost to continue, or use another folder"
+                )
 
 
 def _parse_header(line: bytes, path: Path) -> dict[str, Any]:
@@ -235,6 +241,13 @@ def _parse_header(line: bytes, path: Path) -> dict[str, Any]:
 
 def _checksum(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _describe_cost(cost: Any) -> str:
+    """Describe a cost of a run: an amount, or amount, set-up fee, bundle and its fee."""
+    amount, setup, bundle, fee = cost if isinstance(cost, list) else (cost, "0", "", "0")
+    fees = [f"set-up fee {setup}"] * (setup != "0") + [f"bundle {bundle!r} for {fee}"] * bool(bundle)
+    return f"cost {amount}" + (f" with {' and '.join(fees)}" if fees else "")
 
 
 def _shorten(value: Any) -> str:

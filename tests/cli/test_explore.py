@@ -162,6 +162,14 @@ def test_a_finished_run_is_continued_with_more_money_candidates_and_fees(data, c
     ]:
         code, _, err = run(capsys, *more, *extra)
         assert (code, message in err) == (2, True)
+    (data / "costs.csv").write_text("candidate,cost,setup,bundle,bundle_fee\nlow,1,10,visit,1\nhigh,1.2,,visit,1\n")
+    code, _, err = run(capsys, *more, "--continue")
+    fees = ["cost 1 with set-up fee 10 and bundle 'visit' for " + fee for fee in "21"]
+    assert (code, err) == (
+        2,
+        f"exml: candidate 'low' of o/journal.jsonl was bought at {fees[0]}, got {fees[1]}: keep the cost to continue, "
+        "or use another folder\n",
+    )
     (data / "costs.csv").write_text("candidate,cost,bundle\nlow,1,visit\n")
     code, _, err = run(capsys, *common, "--costs", "costs.csv", "--budget", "250", "--force")
     assert (code, err) == (2, "exml: costs.csv, line 2: a bundle has a name and a fee above 0, got 'visit' and 0\n")
