@@ -103,8 +103,8 @@ class Layout:
     def split(self, X: Any) -> tuple[FloatArray, dict[str, RawTable] | None]:
         """Return encoded observed features, and raw values of the candidates, if they are in X.
 
-        Columns with names may be in any order, and further ones are ignored. A table with names may lack all columns of a candidate, which then has
-        no values.
+        Columns with names may be in any order, and further ones are ignored. A table with names may lack all columns
+        of a candidate, which then has no values.
         """
         given = read_raw(X)
         table = self._arrange(given)

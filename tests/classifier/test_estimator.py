@@ -347,7 +347,7 @@ def test_bad_parameters(change, message):
 def test_bad_data():
     X, y, oracle = clean(rows=20)
     model = ExMLClassifier.paper(budget=20)
-    with pytest.raises(ValueError, match="at least 2 classes, got only 'a'$"):
+    with pytest.raises(ValueError, match=r"at least 2 classes, got only 'a'$"):
         model.fit(X, ["a"] * 20, oracle)
     with pytest.raises(ValueError, match=r"y must have shape \(20,\)"):
         model.fit(X, y[:-1], oracle)
