@@ -232,6 +232,8 @@ MIN_FREE_TEXTS = 13
 MIN_TYPICAL_FRACTION = 0.5
 
 COLUMN_TYPES = ("number", "boolean", "date", "pair", "order", "category")
+#: End of messages about a cell that cannot be read.
+LEAVE_BLANK = "; leave it blank if the value is unknown"
 #: End of the name of the column of missing cells.
 MISSING = " is missing"
 TRUE, FALSE = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
@@ -363,7 +365,7 @@ class ColumnEncoding:
 
     def _refuse(self, row: int, what: str, text: str) -> CellError:
         is_large = what == "a number" and np.isfinite(parse_number(text) or np.nan)
-        hint = f" (at most {LARGEST_NUMBER:g} in size)" if is_large else "; leave it blank if the value is unknown"
+        hint = f" (at most {LARGEST_NUMBER:g} in size)" if is_large else LEAVE_BLANK
         hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(text) else hint
         return CellError(row, f"column {self.name!r} must be {what}, got {shown(text)}{hint}")
 

@@ -33,8 +33,6 @@ MAX_CELLS = 100_000_000
 #: Separators that are detected.
 SEPARATORS = ",;\t|"
 
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
@@ -134,18 +132,6 @@ class Table:
     def is_blank(self, cell: str) -> bool:
         """Return whether a cell means "not measured"."""
         return cell.strip().lower() in self.na_values
-
-    def number(self, cell: str, column: str, line: int) -> float:
-        """Convert one cell to a finite number."""
-        if self.is_blank(cell):
-            raise ValueError(self._blank(cell, column, line))
-        parsed = parse_number(cell)
-        value = float("inf") if parsed is None else parsed
-        if not abs(value) <= LARGEST_NUMBER:
-            hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
-            hint = f" (at most {LARGEST_NUMBER:g} in size)" if np.isfinite(value) else hint
-            raise ValueError(f"{self.path}, {self.unit} {line}: column {column!r} must be a number, got {cell!r}{hint}")
-        return value
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Raise an error that names all columns that are not there."""
