@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.columns import (
     CellError,
+    ColumnEncoding,
     Encodings,
     RawTable,
     encode,
@@ -130,11 +131,12 @@ class ArrayOracle(_Priced):
         if name not in self._encodings:
             raw = self._raw[name]
             rows = ~raw.missing.all(axis=1)
-            # A candidate without names of columns gives its own name to them.
-            numbered = [f"{name}{i}" for i in range(len(raw.columns))] if len(raw.columns) > 1 else [name]
-            names = raw.columns if raw.is_named else tuple(numbered)
-            table = RawTable(names, raw.take_rows(rows).cells)
-            fitted = _name_candidate(name, lambda: fit_encodings(table))
+            table = name_columns(name, raw.take_rows(rows))
+            if rows.any():
+                fitted = _name_candidate(name, lambda: fit_encodings(table))
+            else:
+                # Nothing is measured: who takes the first values learns their type (`AskTell`).
+                fitted = tuple(ColumnEncoding(column, "number") for column in table.columns)
             # Medians of the whole column would tell about values that nobody has paid for.
             self._encodings[name] = fit_fills(fitted, np.empty((0, sum(len(e.feature_names) for e in fitted))))
         return self._encodings[name]
@@ -169,6 +171,12 @@ class ArrayOracle(_Priced):
     def available(self, candidate: str) -> BoolArray:
         """Return the rows in which some cell of the candidate is present."""
         return np.asarray(~np.isnan(self._encode(candidate)[:, 0]), dtype=np.bool_)
+
+
+def name_columns(name: str, table: RawTable) -> RawTable:
+    """Return the table of a candidate with names of columns; without own ones they have that of the candidate."""
+    numbered = [f"{name}{i}" for i in range(len(table.columns))] if len(table.columns) > 1 else [name]
+    return RawTable(table.columns if table.is_named else tuple(numbered), table.cells)
 
 
 def _name_candidate(name: str, work: Callable[[], Any]) -> Any:

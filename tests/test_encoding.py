@@ -48,7 +48,7 @@ def test_categories_agree_with_a_plain_loop(cells):
     new = [*cells, "unseen", None]
     np.testing.assert_allclose(encoding.encode(np.array(new, dtype=object)), slow_encode(encoding, new))
     assert encoding.encode(cells).shape[1] == len(encoding.feature_names)
-    assert encoding.count_unknown(np.array(new, dtype=object)) == 1
+    assert encoding.find_unknown(np.array(new, dtype=object)).sum() == 1
 
 
 def test_numbers_stay_as_they_are_and_missing_ones_have_a_column():
@@ -139,6 +139,8 @@ def test_many_levels_share_columns():
         ([f"note {i}" for i in range(30)], "30 different texts in 30 rows: free text has no levels"),
         (["3/4/2025", "5/6/2025"], "day/month or month/day: either is possible; write 2025-12-31"),
         (["13/4/2025", "5/16/2025"], "day/month or month/day: both occur"),
+        (["13/04/24 10:30", "14/04/24 9:05"], "unknown or ambiguous format, like '13/04/24 10:30': write 2025-12-31"),
+        (["2024-04-13", "13-04-2024", "13.04.24"], "unknown or ambiguous format, like '13-04-2024'"),
         (["1", "2", "three"], "row 2: column 'c' must be a number, got 'three'"),
         (["1,5", "2", "3"], "row 0: .*write a decimal point, not a comma"),
         (["2024-01-01", "2024-02-30"], "row 1: column 'c' must be a date, got '2024-02-30'"),
@@ -154,11 +156,19 @@ def test_what_no_column_can_hold(column, message):
 
 
 def test_later_cells_of_another_type():
-    for column, later, what in (([1.0, 2.0], ["x"], "a number"), ([True, False], ["maybe"], "true or false")):
-        with pytest.raises(CellError, match=f"row 0: column 'c' must be {what}, got "):
-            fit_column("c", column).encode(later)
-    with pytest.raises(CellError, match="must be a date"):
-        fit_column("c", ["2024-01-01", "2024-01-02"]).encode([17.0])
+    with pytest.raises(CellError, match="row 0: column 'c' must be a number, got 'x'"):
+        fit_column("c", [1.0, 2.0]).encode(["x"])
+    # A cell that is no boolean or date is encoded as a missing cell of its column, whether training had some or not.
+    days = ["2024-01-01", "2024-01-03", "2024-01-08"]
+    for column, later in ((["yes", "no", "yes"], "maybe"), (days, "soon"), (days, "2024-02-30")):
+        for extra in ([], [None]):
+            encoding = fit_column("c", np.array(column + extra, dtype=object))
+            cells = np.array([column[0], later, None], dtype=object)
+            encoded = encoding.encode(cells)
+            np.testing.assert_array_equal(encoded[1], encoded[2])
+            assert encoding.find_unknown(cells).tolist() == [False, True, False]
+            with pytest.raises(CellError, match=f"row 1: column 'c' must be .*, got {later!r}; leave it blank"):
+                encoding.check_known(cells)
 
 
 def test_the_description_is_one_line():

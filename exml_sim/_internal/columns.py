@@ -95,7 +95,7 @@ def read_cells(column: Any, name: str) -> Cells:
 
 
 def _read_objects(cells: NDArray[Any], name: str, as_text: bool = False) -> Cells:
-    values = [None if _is_missing(cell) else cell for cell in cells.tolist()]
+    values = [None if is_missing(cell) else cell for cell in cells.tolist()]
     given = [cell for cell in values if cell is not None]
     if not as_text and all(isinstance(cell, dt.date) for cell in given) and given:
         moments = [None if cell is None else cell.isoformat()[:19] for cell in values]
@@ -116,7 +116,8 @@ def _read_objects(cells: NDArray[Any], name: str, as_text: bool = False) -> Cell
     return Cells(texts, "text")
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell is None, NaN, NA or NaT."""
     is_nan = isinstance(cell, float | np.floating) and cell != cell
     return cell is None or is_nan or type(cell).__name__ in ("NAType", "NaTType")
 
@@ -231,6 +232,8 @@ MIN_FREE_TEXTS = 13
 MIN_TYPICAL_FRACTION = 0.5
 
 COLUMN_TYPES = ("number", "boolean", "date", "pair", "order", "category")
+#: End of messages about a cell that cannot be read.
+LEAVE_BLANK = "; leave it blank if the value is unknown"
 #: End of the name of the column of missing cells.
 MISSING = " is missing"
 TRUE, FALSE = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
@@ -238,6 +241,8 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _SLASHES = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 _DOTS = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
+#: Dates of other formats, such as 13/04/24 10:30, and no versions such as 1.2.3.
+_OTHER_DATE = re.compile(r"(?:\d{4}([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:\d{4}|\d\d))(?:[T ,]+\d\d?:\d\d.*)?")
 #: Column types whose missing cells have a value that does not depend on the cells of other rows.
 _FIXED_FILLS = ("category", "pair")
 #: Parts of a date, as functions of days since 1970.
@@ -313,10 +318,13 @@ class ColumnEncoding:
     def encode(self, column: Any) -> FloatArray:
         """Encode cells, shape (rows, columns); unknown levels have zeros, missing numbers `fill`.
 
+        Unknown booleans and dates count as missing. A text among numbers does not: unlike a new answer to a question,
+        it is most likely a sign of a damaged file or of shifted columns, whose other numbers would be wrong, too.
+
         Raises
         ------
         CellError
-            If a cell is no number, boolean or date where the column holds such.
+            If a cell is no number where the column holds numbers.
         """
         cells = read_cells(column, self.name)
         if self.column_type == "category":
@@ -337,15 +345,32 @@ class ColumnEncoding:
                 parts = [np.where(missing, self.fill, numbers)]
         return np.column_stack([*parts, missing.astype(np.float64)] if self.has_missing else parts)
 
-    def count_unknown(self, column: Any) -> int:
-        """Return the number of cells with a level that training did not have."""
-        if self.column_type not in ("category", "pair", "order"):
-            return 0
+    def find_unknown(self, column: Any) -> BoolArray:
+        """Find cells that are no boolean or date of the column, or have a level that training did not have."""
+        cells = read_cells(column, self.name)
+        if self.column_type in ("boolean", "date"):
+            return np.asarray(np.isnan(self._convert(cells)) & ~cells.missing, dtype=np.bool_)
+        if self.column_type == "number":
+            return np.zeros(len(cells.values), dtype=np.bool_)
         known = {None, *(self.counts or self.levels)}
-        return sum(text not in known for text in read_cells(column, self.name).texts)
+        return np.array([text not in known for text in cells.texts], dtype=np.bool_)
+
+    def check_known(self, column: Any) -> None:
+        """Raise a CellError for the first unknown cell."""
+        cells = read_cells(column, self.name)
+        for row in np.flatnonzero(self.find_unknown(cells))[:1]:
+            levels = f"one of the levels {', '.join(map(repr, self.counts or self.levels))}"
+            what = {"boolean": "true or false", "date": "a date"}.get(self.column_type, levels)
+            raise self._refuse(int(row), what, cells.texts[row])
+
+    def _refuse(self, row: int, what: str, text: str) -> CellError:
+        is_large = what == "a number" and np.isfinite(parse_number(text) or np.nan)
+        hint = f" (at most {LARGEST_NUMBER:g} in size)" if is_large else LEAVE_BLANK
+        hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(text) else hint
+        return CellError(row, f"column {self.name!r} must be {what}, got {shown(text)}{hint}")
 
     def _convert(self, cells: Cells) -> FloatArray:
-        """Return one number per cell, NaN where it is missing."""
+        """Return one number per cell, NaN where it is missing, or no boolean or date."""
         if self.column_type == "number" and cells.kind == "number":
             return np.asarray(_check_size(cells.values, self.name), dtype=np.float64)
         if self.column_type == "date" and cells.kind == "date":
@@ -356,17 +381,13 @@ class ColumnEncoding:
             "boolean": _parse_boolean,
             "date": lambda text: _parse_date(text, self.day_first),
         }.get(self.column_type, lambda text: place.get(text, self.fill))
-        what = {"number": "a number", "boolean": "true or false", "date": "a date"}
-        texts = cells.texts
-        numbers = np.full(len(texts), np.nan)
-        for row, text in enumerate(texts):
+        numbers = np.full(len(cells.values), np.nan)
+        for row, text in enumerate(cells.texts):
             number = np.nan if text is None else convert(text)
-            if text is not None and (number is None or not abs(number) <= LARGEST_NUMBER):
-                hint = f" (at most {LARGEST_NUMBER:g} in size)" if number is not None and np.isfinite(number) else ""
-                hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(str(text)) else hint
-                hint = hint or "; leave it blank if the value is unknown"
-                raise CellError(row, f"column {self.name!r} must be {what[self.column_type]}, got {shown(text)}{hint}")
-            numbers[row] = number
+            is_bad = number is None or (text is not None and not abs(number) <= LARGEST_NUMBER)
+            if is_bad and self.column_type == "number":
+                raise self._refuse(row, "a number", text)
+            numbers[row] = np.nan if number is None else number
         return numbers
 
 
@@ -441,6 +462,7 @@ def fit_column(name: str, column: Any) -> ColumnEncoding:
         encoding = ColumnEncoding(name, kind, day_first=day_first)
         if kind != "date":
             return _fit_fill(encoding, encoding._convert(cells))
+        encoding.check_known(cells)
         cells = Cells(encoding._convert(cells), "date")
         return _fit_date(encoding, cells.values)
     if cells.kind == "date":
@@ -479,6 +501,12 @@ def _guess_kind(name: str, given: Sequence[str]) -> tuple[str, bool]:
     matches = [match for match in slashes.values() if match]
     dates += sum(distinct[text] for text, match in slashes.items() if match)
     if not dates or dates < MIN_TYPICAL_FRACTION * total:
+        others = [text for text in distinct if _OTHER_DATE.fullmatch(text) and _parse_date(text, True) is None]
+        if others and dates + sum(distinct[text] for text in others) >= MIN_TYPICAL_FRACTION * total:
+            raise ValueError(
+                f"column {name!r} has dates of an unknown or ambiguous format, like {others[0]!r}: "
+                "write 2025-12-31 or 2025-12-31 23:59; if they are codes, declare a category (--categories)"
+            )
         return "category", True
     day_first = any(int(match[1]) > 12 for match in matches)
     if matches and day_first == any(int(match[2]) > 12 for match in matches):

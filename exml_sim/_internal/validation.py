@@ -108,7 +108,8 @@ def check_choice(value: str, what: str, allowed: Iterable[str]) -> str:
 
 
 def shown(value: Any, most: int = 80) -> str:
-    """Write a value for a message, cut where it would not fit on a line."""
+    """Write a value for a message, cut where it would not fit on a line; a scalar of numpy as a plain one."""
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and value.bit_length() > 4 * most:
         return f"a whole number of {value.bit_length():,} bits"
     if isinstance(value, str | bytes | list | tuple) and len(value) > most:

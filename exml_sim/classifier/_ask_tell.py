@@ -6,7 +6,7 @@ with the answers so far, which `RecordedOracle` takes from the `Journal`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
@@ -17,12 +17,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim._internal.columns import Encodings, read_raw
-from exml_sim._internal.validation import check_random_state, shown
+from exml_sim._internal.columns import (
+    CellError,
+    Cells,
+    Encodings,
+    RawTable,
+    encode,
+    fit_encodings,
+    read_raw,
+    write_level,
+)
+from exml_sim._internal.validation import check_random_state, counted, shown
 from exml_sim.classifier._acquisition import Tariff, add_rows
 from exml_sim.classifier._journal import Journal, digest
 from exml_sim.money import CandidateCost, Money, exact_cost, show
-from exml_sim.oracle import Oracle, availability, checked_answer
+from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer, name_columns
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import BaseExMLClassifier
@@ -68,6 +77,8 @@ class RecordedOracle:
     ) -> None:
         self.names = tuple(costs)
         self.costs = tuple(exact_cost(cost, f"cost of candidate {name!r}") for name, cost in costs.items())
+        if isinstance(source, ArrayOracle) and journal.encodings:
+            source = source.encoded_by({**source.encodings, **journal.encodings})
         self.n_rows, self._journal, self._source = n_rows, journal, source
         self._measurable = measurable or source is None
         self._watch = watch
@@ -75,8 +86,8 @@ class RecordedOracle:
 
     @property
     def encodings(self) -> Mapping[str, Encodings]:
-        """Encodings of the source; answers in the journal are encoded already."""
-        return getattr(self._source, "encodings", {})
+        """Encodings of the source, and learned ones; answers in the journal are encoded already."""
+        return {**getattr(self._source, "encodings", {}), **self._journal.encodings}
 
     @property
     def earlier(self) -> dict[str, IntArray]:
@@ -208,18 +219,19 @@ class AskTell:
         labels = (y,) if groups is None else (y, groups)
         run = {**_identify_run(model, X, labels, self._costs), **(about or {})}
         self.journal = Journal.open(run, None if journal is None else Path(journal), top_up)
-        self._request: MeasurementRequest | None = None
+        #: What is to be measured now; None before `ask` and after `tell`.
+        self.request: MeasurementRequest | None = None
 
     def ask(self) -> MeasurementRequest | None:
         """Return what to measure next; None when the model is fitted."""
         how: dict[str, Any] = {"measurable": self._measurable, "watch": self._watch}
         oracle = RecordedOracle(self._costs, len(np.asarray(self._y)), self.journal, self._source, **how)
-        self._request = None
+        self.request = None
         try:
             self.model.fit(self._X, self._y, oracle, groups=self._groups)
         except MissingMeasurements as missing:
-            self._request = self._make_request(missing.rows, oracle)
-        return self._request
+            self.request = self._make_request(missing.rows, oracle)
+        return self.request
 
     def _make_request(self, rows: dict[str, IntArray], oracle: RecordedOracle) -> MeasurementRequest:
         """Count the money of the recorded values and of the requested ones."""
@@ -231,59 +243,137 @@ class AskTell:
         after = tariff.money(add_rows(bought, {places[name]: wanted for name, wanted in rows.items()}))
         return MeasurementRequest(rows, dict(zip(oracle.names, oracle.costs, strict=True)), after - before, before)
 
-    def tell(self, values: Mapping[str, ArrayLike], lost: Mapping[str, ArrayLike] | None = None) -> None:
-        """Take values in the order of `MeasurementRequest.rows`; rows with NaN are asked for again.
+    def find_encodings(self, name: str) -> Encodings:
+        """Return how values of a candidate become numbers; empty as long as nothing of it is known."""
+        return self.journal.encodings.get(name) or (self._find_in_source(name) if self._has_values(name) else ())
+
+    def _find_in_source(self, name: str) -> Encodings:
+        encodings: Mapping[str, Encodings] = getattr(self._source, "encodings", {})
+        return encodings.get(name, ())
+
+    def _has_values(self, name: str) -> bool:
+        """Return whether the source has values of a candidate."""
+        return self._source is not None and bool(availability(self._source, name, len(np.asarray(self._y))).any())
+
+    def encode_answers(
+        self, name: str, values: Any, lost: Collection[int] = ()
+    ) -> tuple[Encodings, dict[int, tuple[float, ...]]]:
+        """Return complete answers by row as numbers, and encodings if these answers tell them.
+
+        Raises
+        ------
+        CellError
+            If a value does not belong to its column; its row is the place in `values`.
+        """
+        if self.request is None or name not in self.request.rows:
+            raise ValueError(f"no value of {name!r} was asked for")
+        rows = self.request.rows[name]
+        # numpy would make texts of a list of texts and NaN.
+        values = np.array(values, dtype=object) if isinstance(values, list) else values
+        table = self._arrange(name, read_raw(values, f"values of candidate {name!r}"))
+        if len(table) != len(rows):
+            raise ValueError(f"{len(rows)} values of candidate {name!r} were asked for, got {len(table)}")
+        is_blank, is_lost = table.missing.any(axis=1), np.isin(rows, list(lost))
+        keep = np.flatnonzero(~is_blank & ~is_lost)
+        if not len(keep):
+            return (), {}
+        places, table = rows[keep].tolist(), table.take_rows(keep)
+        try:
+            known = self.find_encodings(name)
+            if not known and (self._has_values(name) or (is_blank & ~is_lost).any()):
+                if any(cells.kind != "number" for cells in table.cells):
+                    raise ValueError(
+                        f"the first values of candidate {name!r} are not all numbers: tell all {len(rows)} together, "
+                        "from which types and levels are learned, or give its missing rows as lost"
+                    )
+                numbers = checked_answer(np.column_stack([cells.values for cells in table.cells]), name, rows[keep])
+            elif not known:
+                # Numbers that were told before the others of the first request are in the journal as they are.
+                earlier = {row: own for (owner, row), own in self.journal.values.items() if owner == name}
+                places = [*places, *earlier]
+                if earlier:
+                    columns = np.array(list(earlier.values())).T
+                    table = RawTable(table.columns, tuple(map(_add_numbers, table.cells, columns)))
+                known = fit_encodings(table)
+                return known, _number_rows(places, encode(known, table))
+            else:
+                if name not in self.journal.encodings:
+                    for encoding, cells in zip(known, table.cells, strict=True):
+                        encoding.check_known(cells)
+                numbers = encode(known, table)
+        except CellError as error:
+            if error.row < len(keep):
+                raise CellError(int(keep[error.row]), error.text) from None
+            raise ValueError(f"row {places[error.row]} of candidate {name!r}: {error.text}") from None
+        return (), _number_rows(places, numbers)
+
+    def _arrange(self, name: str, table: RawTable) -> RawTable:
+        """Return the columns in the order and with the names of the candidate, if they are known."""
+        columns = [encoding.name for encoding in self.find_encodings(name) or self._find_in_source(name)]
+        widths = {len(numbers) for (owner, _), numbers in self.journal.values.items() if owner == name}
+        wanted = len(columns) or next(iter(widths), 0)
+        if wanted not in (0, len(table.columns)):
+            raise ValueError(f"candidate {name!r} must have {counted(wanted, 'column')}, got {len(table.columns)}")
+        if not columns:
+            return name_columns(name, table)
+        if table.is_named and set(columns) == set(table.columns):
+            return table.take([table.columns.index(column) for column in columns])
+        return RawTable(tuple(columns), table.cells)
+
+    def count_unknown(self, values: Mapping[str, RawTable]) -> dict[str, int]:
+        """Count values by column that the first ones of their candidate did not have."""
+        learned = {name: raw for name, raw in values.items() if name in self.journal.encodings}
+        pairs = [
+            pair for name, raw in learned.items() for pair in zip(self.find_encodings(name), raw.cells, strict=True)
+        ]
+        counts = {encoding.name: int(encoding.find_unknown(cells).sum()) for encoding, cells in pairs}
+        return {name: count for name, count in counts.items() if count}
+
+    def tell(self, values: Mapping[str, Any], lost: Mapping[str, ArrayLike] | None = None) -> None:
+        """Take values in the order of `MeasurementRequest.rows`; rows with None or NaN are asked for again.
 
         Parameters
         ----------
         values
-            By candidate, shape (rows,) or (rows, columns). Candidates may be left out, they are asked for again.
+            By candidate, shape (rows,) or (rows, columns), or a table: numbers, texts, booleans or dates. Candidates
+            may be left out, they are asked for again. If the source has no value of a candidate, the first request
+            tells types and levels, so texts must be told for all its rows together. Later values with other levels are
+            taken as at prediction.
         lost
             Row numbers by candidate that cannot be measured; the next row of the order is asked for instead.
         """
-        if self._request is None:
+        if self.request is None:
             raise ValueError("nothing was asked for: call ask first")
-        requested = self._request.rows
+        requested = self.request.rows
         gone = {name: _check_lost(name, rows) for name, rows in (lost or {}).items()}
         for name in [*values, *gone]:
             if name not in requested:
                 raise ValueError(f"no value of {name!r} was asked for: {', '.join(requested)}")
-        tables = {name: _complete_rows(name, v, requested[name], gone.get(name, set())) for name, v in values.items()}
+        answers = {name: self.encode_answers(name, v, gone.get(name, ())) for name, v in values.items()}
         for name, rows in gone.items():
             stray = sorted(rows - set(requested[name].tolist()))
             if stray:
                 raise ValueError(f"row {stray[0]} of {name!r} was not asked for")
-        for name, answers in tables.items():
-            self.journal.record(name, answers.items())
+        for name, (learned, numbers) in answers.items():
+            if learned:
+                self.journal.learn(name, learned, numbers)
+            else:
+                self.journal.record(name, numbers.items())
         for name, rows in gone.items():
             self.journal.give_up(name, sorted(rows))
-        self._request = None
+        self.request = None
 
 
-def _complete_rows(name: str, values: ArrayLike, rows: IntArray, gone: set[int]) -> dict[int, tuple[float, ...]]:
-    """Return complete answers by row; rows with None or NaN are still lacking."""
-    table = _check_values(name, values)
-    if len(table) != len(rows):
-        raise ValueError(f"{len(rows)} values of candidate {name!r} were asked for, got {len(table)}")
-    blank = np.isnan(table.reshape(len(rows), -1)).any(axis=1)
-    keep = np.flatnonzero(~blank & ~np.isin(rows, list(gone)))
-    if not len(keep):
-        return {}
-    checked = checked_answer(table[keep], name, rows[keep])
-    return {int(row): tuple(numbers) for row, numbers in zip(rows[keep], checked.tolist(), strict=True)}
+def _add_numbers(cells: Cells, numbers: FloatArray) -> Cells:
+    """Append numbers to the cells of a column; among texts they are names of levels."""
+    if cells.kind == "number":
+        return Cells(np.concatenate([cells.values, numbers]), "number")
+    texts = np.concatenate([cells.texts, np.array([write_level(number) for number in numbers], dtype=object)])
+    return Cells(texts, "text", cells.levels)
 
 
-def _check_values(name: str, values: ArrayLike) -> FloatArray:
-    try:
-        raw = np.asarray(values)
-        is_text = raw.dtype.kind in "US" or any(isinstance(cell, str) for cell in raw.ravel() if raw.dtype == object)
-        if is_text or raw.ndim not in (1, 2):
-            raise TypeError
-        return np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"values of candidate {name!r} must be numbers of shape (rows,) or (rows, columns), got {shown(values)}"
-        ) from None
+def _number_rows(places: Sequence[int], numbers: FloatArray) -> dict[int, tuple[float, ...]]:
+    return {int(row): tuple(values) for row, values in zip(places, numbers.tolist(), strict=True)}
 
 
 def _check_lost(name: str, rows: ArrayLike) -> set[int]:
@@ -298,7 +388,7 @@ def _identify_run(
 ) -> dict[str, Any]:
     """Return plain values that identify a run, with its labels and groups; the number of threads does not."""
     given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
-    plain_costs = {name: _plain(cost) for name, cost in costs.items()}
+    plain_costs = {name: _plain(exact_cost(cost)) for name, cost in costs.items()}
     table = read_raw(X)
     return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), *labels)}
 

@@ -1,7 +1,8 @@
 """The journal of an exploration: every bought value is on disk before the learner sees it.
 
 The first line of the file describes the run (parameters, and a digest of the table). Every further line is a value, or
-a row that cannot be measured, with a checksum. A run with more money or candidates that continues a finished one
+a row that cannot be measured, with a checksum. The first values of a candidate whose type they tell are one line, with
+the encoding of its columns. A run with more money or candidates that continues a finished one
 describes itself in a further line, and keeps the values before it. A killed run leaves whole lines and at most one torn
 end, which the next run cuts off.
 """
@@ -13,13 +14,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exml_sim._internal.columns import ColumnEncoding, Encodings
 from exml_sim._internal.files import refuse_link
 
 FORMAT, VERSION = "exml journal", 3
@@ -58,6 +60,8 @@ class Journal:
         Pairs that cannot be measured.
     earlier
         Pairs that an earlier run bought, which this one continues.
+    encodings
+        How values become numbers, of candidates whose type was learned from their first values.
     """
 
     run: Mapping[str, Any]
@@ -65,6 +69,7 @@ class Journal:
     values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
     lost: set[Key] = field(default_factory=set)
     earlier: set[Key] = field(default_factory=set)
+    encodings: dict[str, Encodings] = field(default_factory=dict)
     _is_new: bool = False
 
     @classmethod
@@ -111,6 +116,23 @@ class Journal:
         new = [(int(row), tuple(map(float, values))) for row, values in answers]
         self._append({"candidate": candidate, "row": row, "values": list(values)} for row, values in new)
         self.values |= {(candidate, row): values for row, values in new}
+
+    def learn(self, candidate: str, encodings: Encodings, answers: Mapping[int, Sequence[float]]) -> None:
+        """Keep the encodings of a candidate, and all its values by them, in one line: a killed run has both or none."""
+        values = [[int(row), list(map(float, numbers))] for row, numbers in answers.items()]
+        record = {"candidate": candidate, "encodings": [asdict(encoding) for encoding in encodings], "values": values}
+        # As it will be read: with lists for tuples.
+        record = json.loads(json.dumps(record))
+        self._append([record])
+        self._take_learned(record)
+
+    def _take_learned(self, record: Mapping[str, Any]) -> None:
+        name = str(record["candidate"])
+        encodings = tuple(ColumnEncoding(**{**part, "levels": tuple(part["levels"])}) for part in record["encodings"])
+        for encoding in encodings:
+            encoding.check()
+        self.values |= {(name, int(row)): tuple(map(float, numbers)) for row, numbers in record["values"]}
+        self.encodings[name] = encodings
 
     def give_up(self, candidate: str, rows: Iterable[int]) -> None:
         """Remember rows that cannot be measured."""
@@ -182,6 +204,9 @@ class Journal:
         if "continued" in record:
             self.earlier = set(self.values)
             return dict(record["continued"])
+        if "encodings" in record:
+            self._take_learned(record)
+            return None
         key = str(record["candidate"]), int(record["row"])
         if record.get("lost"):
             self.lost.add(key)
@@ -213,14 +238,20 @@ class Journal:
                 )
 
     def _check_same_table(self, before: Mapping[str, Any], path: Path) -> None:
-        """Raise an error if an earlier run was about another table, or had other candidates."""
+        """Raise an error if an earlier run was about another table, had other candidates, or bought at other costs."""
         for name in _COMMON:
             if before.get(name) != self.run.get(name):
                 raise ValueError(f"{path} belongs to a run with another {name}: use the same one, or another folder")
         columns, now = before.get("candidates") or {}, self.run.get("candidates") or {}
-        for candidate in before.get("costs") or {}:
-            if candidate not in (self.run.get("costs") or {}) or columns.get(candidate) != now.get(candidate):
+        costs, bought = self.run.get("costs") or {}, {name for name, _ in self.values}
+        for candidate, cost in (before.get("costs") or {}).items():
+            if candidate not in costs or columns.get(candidate) != now.get(candidate):
                 raise ValueError(f"candidate {candidate!r} of {path} must be kept, with its columns, to continue")
+            if candidate in bought and cost != costs[candidate]:
+                raise ValueError(
+                    f"candidate {candidate!r} of {path} was bought at {_describe_cost(cost)}, got "
+                    f"{_describe_cost(costs[candidate])}: keep the cost to continue, or use another folder"
+                )
 
 
 def _parse_header(line: bytes, path: Path) -> dict[str, Any]:
@@ -235,6 +266,13 @@ def _parse_header(line: bytes, path: Path) -> dict[str, Any]:
 
 def _checksum(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _describe_cost(cost: Any) -> str:
+    """Describe a cost of a run: an amount, or amount, set-up fee, bundle and its fee."""
+    amount, setup, bundle, fee = cost if isinstance(cost, list) else (cost, "0", "", "0")
+    fees = [f"set-up fee {setup}"] * (setup != "0") + [f"bundle {bundle!r} for {fee}"] * bool(bundle)
+    return f"cost {amount}" + (f" with {' and '.join(fees)}" if fees else "")
 
 
 def _shorten(value: Any) -> str:

@@ -139,7 +139,12 @@ def _check_hidden_share(p: Parameters) -> float | None:
         raise ValueError("hidden_share and hidden='never' are for models with a hidden class, not model='rejection'")
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if given is not None and (not is_number or not 0.0 <= float(given) < 1.0):
-        raise ValueError(f"hidden_share must be None or a number in [0, 1), got {given!r}")
+        hint = (
+            f"; a share of {given:g}% is {float(given) / 100:g}, or {given:g}% on the command line"
+            if is_number and 1.0 <= float(given) < 100.0
+            else ""
+        )
+        raise ValueError(f"hidden_share must be None or a number in [0, 1), got {given!r}{hint}")
     if p.hidden == "never" and given:
         raise ValueError(f"hidden='never' and hidden_share={given!r} contradict each other: leave one out")
     return 0.0 if p.hidden == "never" else None if given is None else float(given)

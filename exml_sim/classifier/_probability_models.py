@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.columns import is_missing
+from exml_sim._internal.validation import counted, shown
 from exml_sim.classifier._regression import KernelFitter, grow_forest, sum_trees
 from exml_sim.classifier.constants import (
     MAX_DRAWN_ROWS,
@@ -272,12 +274,23 @@ def group_duplicates(X: FloatArray, y: IntArray) -> IntArray | None:
 
 def encode_groups(groups: ArrayLike, rows: int) -> IntArray:
     """Return group numbers from names of groups, one per row."""
-    names = np.asarray(groups)
+    # numpy would make texts of a list of texts and NaN.
+    names = np.asarray(groups, dtype=object if isinstance(groups, list | tuple) else None)
     if names.shape != (rows,):
         raise ValueError(f"groups must have shape ({rows},), one group per row, got {names.shape}")
-    distinct, codes = np.unique(names, return_inverse=True)
+    missing = sum(map(is_missing, names.tolist()))
+    if missing:
+        raise ValueError(
+            f"groups must name the group of every row, got {counted(missing, 'row')} without one: give such a row a "
+            "group of its own, or leave it out"
+        )
+    try:
+        distinct, codes = np.unique(names, return_inverse=True)
+    except TypeError:
+        kinds = " and ".join(sorted({type(name).__name__ for name in names.tolist()}))
+        raise ValueError(f"groups must be all texts or all numbers, got {kinds}: write all as texts") from None
     if len(distinct) < 2:
-        raise ValueError(f"groups must have at least 2 groups, got only {distinct[0]!r}: leave groups out")
+        raise ValueError(f"groups must have at least 2 groups, got only {shown(distinct[0])}: leave groups out")
     return np.asarray(codes, dtype=np.int64)
 
 

@@ -69,10 +69,18 @@ class Layout:
         """
         table = read_raw(X)
         names, width = table.columns if table.is_named else None, len(table.columns)
-        taken: dict[str, tuple[int, ...]] = {}
-        for candidate, columns in (candidates or {}).items():
-            several = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
-            taken[candidate] = tuple(_place(column, names, width, candidate) for column in several)
+        wanted = {
+            candidate: [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+            for candidate, columns in (candidates or {}).items()
+        }
+        _check_columns(wanted, names, width)
+        taken = {
+            candidate: tuple(
+                names.index(column) if names is not None and isinstance(column, str) else int(column)
+                for column in columns
+            )
+            for candidate, columns in wanted.items()
+        }
         places = [place for own in taken.values() for place in own]
         if len(set(places)) < len(places):
             twice = next(place for place in places if places.count(place) > 1)
@@ -95,8 +103,8 @@ class Layout:
     def split(self, X: Any) -> tuple[FloatArray, dict[str, RawTable] | None]:
         """Return encoded observed features, and raw values of the candidates, if they are in X.
 
-        Columns with names may be in any order. A table with names may lack all columns of a candidate, which then has
-        no values.
+        Columns with names may be in any order, and further ones are ignored. A table with names may lack all columns
+        of a candidate, which then has no values.
         """
         given = read_raw(X)
         table = self._arrange(given)
@@ -124,23 +132,25 @@ class Layout:
             for at in places
         }
         lacking = [name for name in self.names if name not in table.columns and name not in absent]
-        extra = [name for name in table.columns if name not in self.names]
-        if lacking or extra:
-            what = f"{', '.join(map(repr, lacking))} missing" if lacking else f"{extra[0]!r} is unknown"
-            raise ValueError(f"the columns of X are not those of the training table: {what}")
+        if lacking:
+            listed = ", ".join(map(repr, lacking))
+            raise ValueError(f"the columns of X are not those of the training table: {listed} missing")
         blank = Cells(np.full(len(table), np.nan), "number")
         return RawTable(self.names, tuple(blank if name in absent else table[name] for name in self.names))
 
 
-def _place(column: str | int, names: tuple[str, ...] | None, width: int, candidate: str) -> int:
-    if isinstance(column, str):
-        if names is None or column not in names:
-            there = "X has no names of columns" if names is None else f"X has {', '.join(names)}"
-            raise ValueError(f"candidate {candidate!r}: there is no column {column!r}; {there}")
-        return names.index(column)
-    if not 0 <= int(column) < width:
-        raise ValueError(f"candidate {candidate!r}: there is no column {column} of {width}")
-    return int(column)
+def _check_columns(wanted: Mapping[str, Sequence[str | int]], names: tuple[str, ...] | None, width: int) -> None:
+    """Raise an error that names all columns of candidates that are not there."""
+    lacking = [
+        f"{column!r} (candidate {candidate!r})"
+        for candidate, columns in wanted.items()
+        for column in columns
+        if (column not in (names or ()) if isinstance(column, str) else not 0 <= int(column) < width)
+    ]
+    if lacking:
+        there = f"X has the columns 0 to {width - 1}, without names" if names is None else f"X has {', '.join(names)}"
+        what = "is no column" if len(lacking) == 1 else "are no columns"
+        raise ValueError(f"there {what} {', '.join(lacking)}; {there}")
 
 
 FORMAT, VERSION = "exml model", 6
@@ -173,6 +183,14 @@ class SavedModel:
         if len(table.columns) != len(encodings):
             raise ValueError(f"the model was trained on {len(encodings)} observed columns, got {len(table.columns)}")
         return self.cascade.decide(encode(encodings, table), values, self.candidates)
+
+    def count_unknown(self, observed: RawTable, values: Mapping[str, RawTable]) -> dict[str, int]:
+        """Count cells by column that are no boolean or date, or a level that training did not have."""
+        pairs = [*zip(self.layout.encodings, observed.cells, strict=True)]
+        for name, table in values.items():
+            pairs += zip(self.candidates[name], table.cells, strict=True)
+        counts = {encoding.name: int(encoding.find_unknown(cells).sum()) for encoding, cells in pairs}
+        return {name: count for name, count in counts.items() if count}
 
     def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
         """Return labels of decided rows; `undecided` for rows that lack a value."""

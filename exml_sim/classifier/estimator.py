@@ -366,7 +366,7 @@ class BaseExMLClassifier:
         check_alike(y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")
+            raise ValueError(f"y must have at least 2 classes, got only {shown(self.classes_[0])}")
         if self.hidden_label in self.classes_.tolist():
             raise ValueError(f"hidden_label {self.hidden_label!r} is one of the known classes: choose another")
         return np.asarray(codes, dtype=np.int64)

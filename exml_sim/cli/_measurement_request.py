@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from exml_sim._internal.arrays import IntArray
-from exml_sim._internal.columns import CellError, Cells, ColumnEncoding, Encodings
+from exml_sim._internal.columns import LEAVE_BLANK, CellError, RawTable
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
-from exml_sim.classifier._ask_tell import MeasurementRequest
+from exml_sim.classifier._ask_tell import AskTell, MeasurementRequest
 from exml_sim.cli._tables import Roles, Table, read_table
 from exml_sim.money import show
 
@@ -36,31 +34,43 @@ class FilledRequest:
     Attributes
     ----------
     values, lost
-        Complete rows, and rows that cannot be measured, by candidate.
+        Values of the requested rows, blank where they are not complete, and rows that cannot be measured, by candidate.
     partial
-        Cells of rows that are filled in partly.
+        Cells of rows that are filled in partly, or wait for others.
+    waiting
+        Number of complete rows that wait until all rows of their candidate are filled in, by which its type is learned.
     missing
         Blank cells: line of the table, candidate, column.
     keys
         Requested pairs of candidate and row that were in the file.
     """
 
-    values: dict[str, dict[int, tuple[float, ...]]] = field(default_factory=dict)
+    values: dict[str, RawTable] = field(default_factory=dict)
     lost: dict[str, list[int]] = field(default_factory=dict)
+    waiting: dict[str, int] = field(default_factory=dict)
     partial: dict[Key, dict[str, str]] = field(default_factory=dict)
     missing: list[tuple[int, str, str]] = field(default_factory=list)
     keys: set[Key] = field(default_factory=set)
 
-    @property
-    def complete(self) -> int:
-        """Rows that need not be asked for again."""
-        return sum(map(len, self.values.values())) + sum(map(len, self.lost.values()))
-
 
 def read_request(
-    path: Path, table: Table, encodings: Mapping[str, Encodings], rows: Mapping[str, IntArray]
+    path: Path,
+    table: Table,
+    columns: Mapping[str, Sequence[str]],
+    run: AskTell,
+    rows: Mapping[str, IntArray],
+    categories: Collection[str] = (),
 ) -> FilledRequest:
-    """Read the values of a table that are asked for: of `rows` by candidate.
+    """Read the values of a table that a run asks for.
+
+    Parameters
+    ----------
+    columns
+        Columns of every candidate.
+    run, rows
+        The run, and the rows by candidate that it asks for.
+    categories
+        Columns whose numbers are names of levels.
 
     Raises
     ------
@@ -71,6 +81,8 @@ def read_request(
     place = {str(line): row for row, line in enumerate(table.lines)}
     asked = {(name, int(row)) for name, places in rows.items() for row in places}
     where = {name: i for i, name in enumerate(content.header)}
+    cells_of: dict[Key, dict[str, str]] = {}
+    line_of: dict[Key, int] = {}
     keys = zip(content.raw(table.unit), content.raw("candidate"), content.cells, content.lines, strict=True)
     for line, name, cells, at in keys:
         key = name.strip(), place.get(line.strip(), -1)
@@ -79,43 +91,62 @@ def read_request(
         if key in filled.keys:
             raise ValueError(f"{path}, line {at}: {key[0]} of {table.unit} {line.strip()} is there twice")
         filled.keys.add(key)
-        own = {
-            column: cells[where[_title(column)]].strip() if _title(column) in where else ""
-            for column in (encoding.name for encoding in encodings[key[0]])
-        }
-        _take(filled, content, key, int(line), own, at, encodings[key[0]])
+        titles = {column: _title(column) for column in columns[key[0]]}
+        cells_of[key] = {c: cells[where[title]].strip() if title in where else "" for c, title in titles.items()}
+        line_of[key] = at
+        if any(cell.lower() == LOST for cell in cells_of[key].values()):
+            filled.lost.setdefault(key[0], []).append(key[1])
+            continue
+        blank = [column for column, cell in cells_of[key].items() if content.is_blank(cell)]
+        filled.missing += [(int(line), key[0], column) for column in blank]
+        if 0 < len(blank) < len(titles):
+            filled.partial[key] = cells_of[key]
+    for name, places in rows.items():
+        pairs = [(name, int(row)) for row in places]
+        _take(filled, content, run, pairs, columns[name], cells_of, line_of, categories)
     return filled
 
 
 def _take(
-    filled: FilledRequest, content: Table, key: Key, line: int, own: dict[str, str], at: int, encodings: Encodings
+    filled: FilledRequest,
+    content: Table,
+    run: AskTell,
+    keys: Sequence[Key],
+    columns: Sequence[str],
+    cells_of: Mapping[Key, Mapping[str, str]],
+    line_of: Mapping[Key, int],
+    categories: Collection[str],
 ) -> None:
-    name, row = key
-    if any(cell.lower() == LOST for cell in own.values()):
-        filled.lost.setdefault(name, []).append(row)
+    """Check the complete rows of a candidate, and take them."""
+    name = keys[0][0]
+    lost = filled.lost.get(name, [])
+    is_whole = [
+        key in cells_of and key[1] not in lost and not any(map(content.is_blank, cells_of[key].values()))
+        for key in keys
+    ]
+    cells = tuple(
+        tuple(cells_of[key].values()) if whole else ("",) * len(columns)
+        for key, whole in zip(keys, is_whole, strict=True)
+    )
+    lines = tuple(line_of.get(key, 0) for key in keys)
+    own = replace(content, header=tuple(columns), cells=cells, lines=lines)
+    raw = own.raw_table(columns, categories)
+    is_open = any(not whole and key[1] not in lost for key, whole in zip(keys, is_whole, strict=True))
+    if not run.find_encodings(name) and is_open and any(part.kind != "number" for part in raw.cells):
+        filled.lost.pop(name, None)
+        filled.waiting[name] = sum(is_whole)
+        filled.partial |= {key: dict(cells_of[key]) for key in keys if key in cells_of}
         return
-    blank = [column for column, cell in own.items() if content.is_blank(cell)]
-    numbers = [_encode_cell(content, own[part.name], part, at) for part in encodings if part.name not in blank]
-    if not blank:
-        filled.values.setdefault(name, {})[row] = tuple(number for part in numbers for number in part)
-        return
-    filled.missing += [(line, name, column) for column in blank]
-    if numbers:
-        filled.partial[key] = own
-
-
-def _encode_cell(content: Table, cell: str, encoding: ColumnEncoding, line: int) -> list[float]:
-    if encoding.column_type == "number":
-        content.number(cell, encoding.name, line)
-    cells = Cells(np.array([cell], dtype=object), "text")
-    if encoding.count_unknown(cells):
-        levels = ", ".join(map(repr, encoding.counts or encoding.levels))
-        where = f"{content.path}, {content.unit} {line}"
-        raise ValueError(f"{where}: column {encoding.name!r} has the levels {levels}, got {cell!r}")
-    try:
-        return [float(number) for number in encoding.encode(cells)[0]]
-    except CellError as error:
-        raise ValueError(f"{content.path}, {content.unit} {line}: {error.text}") from None
+    if any(is_whole):
+        try:
+            run.encode_answers(name, raw, lost)
+        except CellError as error:
+            hint = f"; write {LOST!r} if it cannot be measured"
+            if not run.find_encodings(name):
+                hint += ", or start anew with --categories if numbers are names of levels"
+            text = error.text.replace(LEAVE_BLANK, hint)
+            raise ValueError(f"{content.path}, {content.unit} {lines[error.row]}: {text}") from None
+        filled.values[name] = raw
 
 
 def write_request(

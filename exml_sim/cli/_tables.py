@@ -8,7 +8,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,8 +32,6 @@ MAX_CELLS = 100_000_000
 
 #: Separators that are detected.
 SEPARATORS = ",;\t|"
-
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,25 +133,20 @@ class Table:
         """Return whether a cell means "not measured"."""
         return cell.strip().lower() in self.na_values
 
-    def number(self, cell: str, column: str, line: int) -> float:
-        """Convert one cell to a finite number."""
-        if self.is_blank(cell):
-            raise ValueError(self._blank(cell, column, line))
-        parsed = parse_number(cell)
-        value = float("inf") if parsed is None else parsed
-        if not abs(value) <= LARGEST_NUMBER:
-            hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
-            hint = f" (at most {LARGEST_NUMBER:g} in size)" if np.isfinite(value) else hint
-            raise ValueError(f"{self.path}, {self.unit} {line}: column {column!r} must be a number, got {cell!r}{hint}")
-        return value
+    def check_columns(self, columns: Iterable[str]) -> None:
+        """Raise an error that names all columns that are not there."""
+        lacking = [column for column in dict.fromkeys(columns) if column not in self.header]
+        if not lacking:
+            return
+        near = [name for column in lacking for name in difflib.get_close_matches(column, self.header, n=1)]
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+        if len(self.header) == 1:
+            hint = "; is another character between the columns? --delimiter says which"
+        what = f"column{'s' if len(lacking) > 1 else ''} {', '.join(map(repr, lacking))}"
+        raise ValueError(f"{self.path} has no {what}: it has {', '.join(map(repr, self.header))}{hint}")
 
     def _place(self, column: str) -> int:
-        if column not in self.header:
-            near = difflib.get_close_matches(column, self.header, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            if len(self.header) == 1:
-                hint = "; is another character between the columns? --delimiter says which"
-            raise ValueError(f"{self.path} has no column {column!r}: it has {', '.join(map(repr, self.header))}{hint}")
+        self.check_columns([column])
         return self.header.index(column)
 
     def _blank(self, cell: str, column: str, line: int) -> str:
@@ -369,7 +362,7 @@ def assign_roles(
     Raises
     ------
     ValueError
-        If a column is named twice, a wildcard matches nothing, or two candidates have the same name.
+        If a column is named twice or is not there, a wildcard matches nothing, or two candidates have the same name.
     """
     candidates = [offer.name for offer in offers]
     if len(set(candidates)) < len(candidates):
@@ -379,15 +372,15 @@ def assign_roles(
     for column in literal:
         if literal.count(column) > 1:
             raise ValueError(f"column {column!r} is named more than once: it has one role, and one place in it")
+    to_measure = [offer for offer in offers if unmeasured and not any(map(table.has, offer.columns))]
+    absent = {column for offer in to_measure for column in offer.columns}
+    table.check_columns(column for column in literal if column not in absent)
     taken = set(literal)
     expanded = []
     for offer in offers:
         columns = _expand(offer.columns, table, taken, f"candidate {offer.name!r}")
         taken |= set(columns)
         expanded.append(Offer(offer.name, columns, offer.cost))
-        if not unmeasured:
-            for column in columns:
-                table.raw(column)
     seen = _expand(observed, table, taken, "--observed")
     return Roles(label, seen, tuple(expanded), id)
 

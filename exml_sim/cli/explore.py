@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim._internal.columns import Cells, Encodings, RawTable, parse_number
+from exml_sim._internal.columns import Cells, RawTable, parse_number
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
@@ -29,6 +29,7 @@ from exml_sim.classifier._preflight import (
     diagnose_levels,
     raise_errors,
 )
+from exml_sim.classifier._probability_models import encode_groups
 from exml_sim.classifier._rejection_model import SCALINGS
 from exml_sim.classifier._saved_model import Layout
 from exml_sim.classifier.budget_plan import check_value, plan_budget, plan_purchase
@@ -195,6 +196,8 @@ def command(
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
     roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements, groups)
     group_names = None if groups is None else table.text(groups)
+    if group_names is not None:
+        encode_groups(group_names, len(table))
     if id is not None:
         table.raw(id)
     levels = () if categories is None else parse_names(categories)
@@ -236,7 +239,7 @@ def command(
     how["watch"] = lambda n: progress.say(f"exploring {len(X)} rows, {counted(n, 'value')} bought")
     run = AskTell(*start, journal=out / JOURNAL, top_up=top_up, **how)
     with options.resumable(f"bought values are in {out / JOURNAL}; run the same command to continue"), progress:
-        request, filled = _advance(run, out / REQUEST, table, oracle.encodings)
+        request, filled = _advance(run, out / REQUEST, table, roles, levels)
     if request is not None:
         _request(run, request, filled, out / REQUEST, table, roles, as_json)
         return
@@ -264,7 +267,7 @@ def _sentences(diagnostics: Sequence[Diagnostic]) -> list[str]:
 
 
 def _advance(
-    run: AskTell, path: Path, table: Table, encodings: Mapping[str, Encodings]
+    run: AskTell, path: Path, table: Table, roles: Roles, categories: Collection[str]
 ) -> tuple[MeasurementRequest | None, FilledRequest]:
     """Continue with filled-in values, which are in the journal before anything else happens.
 
@@ -273,14 +276,15 @@ def _advance(
     request, filled = run.ask(), FilledRequest()
     if request is None or not path.exists():
         return request, filled
-    filled = read_request(path, table, encodings, request.rows)
-    if not filled.complete:
+    columns = {offer.name: offer.columns for offer in roles.offers}
+    filled = read_request(path, table, columns, run, request.rows, categories)
+    if not filled.values and not filled.lost:
         return request, filled
-    answers = {}
-    for name, rows in filled.values.items():
-        blank = (float("nan"),) * len(next(iter(rows.values())))
-        answers[name] = [rows.get(int(row), blank) for row in request.rows[name]]
-    run.tell(answers, filled.lost)
+    unknown = run.count_unknown(filled.values)
+    if unknown:
+        listed = ", ".join(f"{count} of column {column!r}" for column, count in unknown.items())
+        click.echo(f"exml: values that the first request of their candidate did not have: {listed}", err=True)
+    run.tell(filled.values, filled.lost)
     return run.ask(), filled
 
 
@@ -312,14 +316,16 @@ def _request(
         values |= {"measured": show(request.before), "missing": missing if is_partial else None}
         click.echo(json.dumps(values, indent=2))
         return
-    listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
     if is_partial:
         line, name, column = filled.missing[0]
+        lacks = {name: count - filled.waiting.get(name, 0) for name, count in counts.items()}
+        listed = ", ".join(f"{count} of {name}" for name, count in lacks.items())
         click.echo(
-            f"{path} still lacks {counted(len(request), 'value')} ({listed}); the first is {table.unit} {line}, "
+            f"{path} still lacks {counted(sum(lacks.values()), 'value')} ({listed}); the first is {table.unit} {line}, "
             f"{name}, column {column}. Filled-in values are kept: fill in the rest and run the same command again."
         )
         return
+    listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
     click.echo(
         f"Measure {counted(len(request), 'value')} ({listed}) for {show(request.cost)}, after {show(request.before)} "
         f"so far: fill in {path} and run the same command again. Write 'lost' for a row that cannot be measured."

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from exml_sim._internal.columns import RawTable
 from exml_sim._internal.files import write_file
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._saved_model import SavedModel, load
@@ -41,7 +40,8 @@ def command(
 
     Every row gets a prediction, the best known label and the probabilities of all classes. Only the candidates that the
     model uses are read, and only for rows that the layers before reject. Where such a value is missing, the prediction
-    is blank, the explanation says what to measure, and the other columns are predicted without candidates.
+    is blank, the explanation says what to measure, and the other columns are predicted without candidates. Texts,
+    booleans and dates that training did not know are no error; they are counted.
 
     Example: exml predict exml-out/model.npz new.csv --out predictions.csv
     """
@@ -49,9 +49,14 @@ def command(
         raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")
     saved = load(model)
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
+    columns = _find_columns(saved, table)
+    table.check_columns([*saved.layout.observed_names, *(column for own in columns.values() for column in own)])
     heads, ids = make_id_columns(table, id)
     with table.name_lines():
-        decisions = saved.decide(table.raw_table(saved.layout.observed_names), _values(saved, table))
+        observed = table.raw_table(saved.layout.observed_names)
+        values = {name: table.raw_table(own) for name, own in columns.items()}
+        decisions = saved.decide(observed, values)
+    unknown = saved.count_unknown(observed, values)
     names, cells = saved.tabulate(decisions)
     names = [*heads, *names]
     rows = [[*start, *rest] for start, rest in zip(ids, cells, strict=True)]
@@ -61,16 +66,19 @@ def command(
     if as_json:
         predictions = [dict(zip(names, row, strict=True)) for row in rows]
         record = {"file": None if out is None else str(out), "predictions": predictions, "lacking": lacking}
+        record["unknown"] = unknown
         click.echo(json.dumps(record, indent=2))
         return
     if out is None:
         click.echo(write_csv(names, rows), nl=False)
+    if unknown and not quiet:
+        listed = ", ".join(f"{count} of column {name!r}" for name, count in unknown.items())
+        click.echo(f"exml: values unknown to the model, in {len(table)} rows: {listed}", err=True)
     for name, count in () if quiet else lacking.items():
         click.echo(f"exml: {count} of {len(table)} rows need a value of {name} for a prediction", err=True)
 
 
-def _values(saved: SavedModel, table: Table) -> dict[str, RawTable]:
-    """Return columns of the candidates that are in the file."""
+def _find_columns(saved: SavedModel, table: Table) -> dict[str, list[str]]:
+    """Return the columns of the candidates that are in the file."""
     columns = {name: [encoding.name for encoding in encodings] for name, encodings in saved.candidates.items()}
-    present = {name: own for name, own in columns.items() if any(table.has(column) for column in own)}
-    return {name: table.raw_table(own) for name, own in present.items()}
+    return {name: own for name, own in columns.items() if any(map(table.has, own))}

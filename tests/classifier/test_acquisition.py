@@ -181,6 +181,22 @@ def test_a_finished_purchase_is_topped_up_and_a_candidate_added(tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             explore_in_laboratory(budget, names, path, laboratory, rows, top_up=True)
+    # Old purchases are not priced anew; a candidate that was never bought may become cheaper.
+    path.write_bytes(b"".join(lines))
+
+    def continue_at(**costs):
+        prices = {low: 1, mid: "1.0", **{oracle.names[int(at[1])]: cost for at, cost in costs.items()}}
+        model = ExMLClassifier(budget=300, explore="always", model="kernel")
+        return AskTell(model, rows.X, rows.y, prices, journal=path, top_up=True)
+
+    for cost, described in [
+        ("0.5", "cost 0.5"),
+        (CandidateCost(1, setup=3), "cost 1 with set-up fee 3"),
+        (CandidateCost(1, 3, "visit", 2), "cost 1 with set-up fee 3 and bundle 'visit' for 2"),
+    ]:
+        with pytest.raises(ValueError, match=f"{mid!r} of .* was bought at cost 1, got {described}: keep the cost"):
+            continue_at(c1=cost)
+    assert continue_at(c2=CandidateCost(2, setup=1)).ask()
     rows = SimpleNamespace(X=rows.X + 1.0, y=rows.y)
     with pytest.raises(ValueError, match="a run with another table"):
         explore_in_laboratory(500, (low, mid, high), path, laboratory, rows, top_up=True)

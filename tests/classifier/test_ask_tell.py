@@ -154,11 +154,15 @@ def test_bad_use_is_one_line(tmp_path):
     for values, lost, message in [
         ({"x": [1]}, {}, "no value of 'x' was asked for"),
         ({name: [1.0]}, {}, f"{len(places)} values of candidate '{name}' were asked for, got 1"),
-        ({name: [np.inf] * len(places)}, {}, "is not finite"),
-        ({name: ["high"] * len(places)}, {}, f"values of candidate '{name}' must be numbers of shape"),
-        ({name: ["1.5"] * len(places)}, {}, f"values of candidate '{name}' must be numbers of shape"),
-        ({name: 1.0}, {}, "must be numbers of shape"),
-        ({name: [[1.0], [2.0, 3.0]]}, {}, "must be numbers of shape"),
+        (
+            {name: [np.inf] * len(places)},
+            {},
+            r"row 0: column '10°' must be a number of at most 1e\+38 in size, got inf",
+        ),
+        ({name: [None, np.inf] + [1.0] * (len(places) - 2)}, {}, "is not finite"),
+        ({name: [None] + ["high"] * (len(places) - 1)}, {}, f"are not all numbers: tell all {len(places)} together"),
+        ({name: 1.0}, {}, f"values of candidate '{name}' must be a matrix with at least one row"),
+        ({name: [[1.0], [2.0, 3.0]]}, {}, r"must be real numbers, texts or dates, got \[1.0\]"),
         ({}, {name: ["first"]}, "must be row numbers, got"),
         ({}, {name: [9999]}, "row 9999 of '10°' was not asked for"),
     ]:

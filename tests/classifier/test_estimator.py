@@ -359,8 +359,8 @@ def test_bad_parameters(change, message):
 def test_bad_data():
     X, y, oracle = clean(rows=20)
     model = ExMLClassifier.paper(budget=20)
-    with pytest.raises(ValueError, match="at least 2 classes"):
-        model.fit(X, np.zeros(20, dtype=int), oracle)
+    with pytest.raises(ValueError, match=r"at least 2 classes, got only 'a'$"):
+        model.fit(X, ["a"] * 20, oracle)
     with pytest.raises(ValueError, match=r"y must have shape \(20,\)"):
         model.fit(X, y[:-1], oracle)
     with pytest.raises(ValueError, match=r"must be a number of at most 1e\+38 in size, got 1e\+60"):

@@ -12,8 +12,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier import AskTell, ExMLClassifier
 from exml_sim.cli import main as command_line
+from exml_sim.oracle import ArrayOracle
 
 ROLES = ["--label", "y", "--observed", "age,town,smoker,visit", "--candidate", "scan=shade,density:2", "--candidate"]
 ROLES += ["blood=group:1", "--budget", "120", "--model", "forest"]
@@ -84,6 +85,30 @@ def test_unseen_levels_and_missing_cells_are_predicted(fitted):
     # A row without any cell of a candidate lacks it.
     new = new.assign(shade=None, density=np.nan)
     assert fitted.decide(new).undecided.any()
+
+
+def test_unknown_values_of_new_rows_count_as_missing(fitted, tmp_path, capsys):
+    fitted.save(tmp_path / "m.npz")
+    new = mixed(30, seed=1).assign(extra=1).drop(columns="y")
+    blank = new.copy()
+    for row, column, text in ((0, "smoker", "sometimes"), (1, "visit", "soon"), (2, "visit", "2024-02-30")):
+        new.loc[row, column], blank.loc[row, column] = text, None
+    np.testing.assert_array_equal(fitted.predict_proba(new), fitted.predict_proba(blank))
+    new.loc[3, "shade"] = "violet"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    arguments = ["predict", str(tmp_path / "m.npz"), str(tmp_path / "new.csv")]
+    capsys.readouterr()
+    assert main(arguments) == 0
+    listed = "1 of column 'smoker', 2 of column 'visit', 1 of column 'shade'"
+    assert capsys.readouterr().err == f"exml: values unknown to the model, in 30 rows: {listed}\n"
+    main([*arguments, "--json"])
+    assert json.loads(capsys.readouterr().out)["unknown"] == {"smoker": 1, "visit": 2, "shade": 1}
+    new.assign(age="old").to_csv(tmp_path / "new.csv", index=False)
+    assert main(arguments) == 2
+    assert "line 2: column 'age' must be a number, got 'old'; leave it blank" in capsys.readouterr().err
+    new.drop(columns=["age", "visit", "density"]).to_csv(tmp_path / "new.csv", index=False)
+    assert main(arguments) == 2
+    assert "new.csv has no columns 'age', 'visit', 'density'" in capsys.readouterr().err
 
 
 def test_the_encoding_is_in_the_file(fitted, tmp_path):
@@ -169,8 +194,95 @@ def test_measurements_may_be_texts(tmp_path, monkeypatch, capsys):
                 writer.writerows(cells)
             if cells is not rows:
                 assert main(command) == 2
-                assert "column 'group' has the levels '0', 'A', 'B', got 'C'" in capsys.readouterr().err
+                assert "column 'group' must be one of the levels '0', 'A', 'B', got 'C'" in capsys.readouterr().err
     assert (tmp_path / "o/model.npz").exists()
+
+
+def fill_request(path, frame, change=lambda line: None, first=None):
+    """Write the values of a table into a request, of the first lines only if told so."""
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    for line in lines[:first]:
+        for column in ("shade", "density", "group"):
+            if line.get(column, "-") != "-":
+                line[column] = frame[column][int(line["line"]) - 2]
+        change(line)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return lines
+
+
+@pytest.mark.usefixtures("unseen_pictures")
+@pytest.mark.parametrize("codes", [False, True])
+def test_the_first_measurements_tell_what_a_blank_column_holds(tmp_path, monkeypatch, capsys, codes):
+    """A candidate of which nothing is measured is as good as one whose levels are in the table."""
+    monkeypatch.chdir(tmp_path)
+    frame = mixed().assign(density=lambda f: f["density"].fillna(0.0))
+    more = ["--categories", "group"] if codes else []
+    frame["group"] = frame["group"].map({"A": 17, "B": 4, "0": 0} if codes else {"A": "A", "B": "B", "0": "AB"})
+    frame.to_csv("full.csv", index=False)
+    frame.assign(group=None, shade=None, density=None).to_csv("t.csv", index=False)
+    assert main(["explore", "full.csv", *ROLES, *more, "--out", "full", "--quiet"]) == 0
+    command = ["explore", "t.csv", *ROLES, *more, "--request-measurements", "--out", "o", "--quiet"]
+    path, rounds = tmp_path / "o/to_measure.csv", 0
+    while main(command) == 0 and path.exists():
+        rounds += 1
+        if rounds == 1:
+            # A part of the first texts waits in the file: the type is learned from all of them.
+            asked = fill_request(path, frame, first=3)
+            capsys.readouterr()
+            assert main(command) == 0
+            assert f"still lacks {len(asked) - 3} values" in capsys.readouterr().out
+            before = (tmp_path / "o/journal.jsonl").read_bytes()
+        fill_request(path, frame)
+        if rounds == 1:
+            # Killed while the first values were written: they are in the request still.
+            request = path.read_bytes()
+            assert main(command) == 0
+            whole = (tmp_path / "o/journal.jsonl").read_bytes()
+            (tmp_path / "o/journal.jsonl").write_bytes(whole[: len(before) + 40])
+            path.write_bytes(request)
+    assert rounds > 1
+    for name in ("ledger.csv", "predictions.csv"):
+        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "full" / name).read_bytes()
+    command[command.index("120")] = "170"
+    assert main([*command, "--continue"]) == 0
+    fill_request(path, frame, lambda line: line.update(density="high") if line["shade"] != "-" else None)
+    capsys.readouterr()
+    assert main([*command, "--continue"]) == 2
+    assert "column 'density' must be a number, got 'high'; write 'lost' if it cannot" in capsys.readouterr().err
+    asked = fill_request(path, frame, lambda line: line.update(shade="violet") if line["shade"] != "-" else None)
+    violet = sum(line["shade"] == "violet" for line in asked)
+    assert main([*command, "--continue"]) == 0
+    listed = f"{violet} of column 'shade'\n"
+    assert capsys.readouterr().err == f"exml: values that the first request of their candidate did not have: {listed}"
+
+
+def test_ask_and_tell_learns_types_from_the_first_values(tmp_path):
+    frame = mixed()
+    X, y, oracle = frame[["age", "town"]], frame["y"].to_numpy(), ArrayOracle({"scan": frame["shade"]})
+    options = {"budget": 70, "explore": "always", "model": "forest"}
+    plain = ExMLClassifier(**options).fit(X, y, oracle)
+    for source in (None, ArrayOracle({"scan": [None] * 160})):
+        journal = tmp_path / f"j{source is None}"
+        while True:
+            run = AskTell(ExMLClassifier(**options), X, y, {"scan": 1}, journal=journal, source=source)
+            if (request := run.ask()) is None:
+                break
+            run.tell({"scan": frame["shade"].to_numpy()[request.rows["scan"]]})
+        assert run.model.ledger_.to_csv() == plain.ledger_.to_csv()
+        assert run.model.encoding_ == plain.encoding_
+        new = {"scan": frame["shade"]}
+        np.testing.assert_array_equal(run.model.predict_proba(X, new), plain.predict_proba(X, new))
+    # Numbers that were told first become levels when the others are texts.
+    run = AskTell(ExMLClassifier(**options), X, y, {"scan": 1})
+    rows = run.ask().rows["scan"]
+    run.tell({"scan": [*[1.0, 2.0] * 10, *[None] * (len(rows) - 20)]})
+    run.tell({"scan": ["dark"] * len(run.ask().rows["scan"])})
+    assert run.journal.encodings["scan"][0].levels == ("1", "2", "dark")
+    assert [sum(run.journal.values["scan", int(row)]) for row in rows] == [1.0] * len(rows)
 
 
 def test_scikit_learn_conventions(fitted):

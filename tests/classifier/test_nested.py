@@ -52,7 +52,14 @@ def test_groups_that_are_given_stay_together():
 
 @pytest.mark.parametrize(
     ("groups", "message"),
-    [(np.zeros(150), "at least 2 groups, got only"), (np.arange(3), r"groups must have shape \(150,\)")],
+    [
+        (np.zeros(150), "at least 2 groups, got only 0.0"),
+        (["site1"] * 150, "at least 2 groups, got only 'site1': leave groups out"),
+        (np.arange(3), r"groups must have shape \(150,\)"),
+        (["a", None, float("nan")] * 50, "groups must name the group of every row, got 100 rows without one"),
+        (np.array([0.0, 1.0, np.nan] * 50), "got 50 rows without one: give such a row a group of its own"),
+        (["a", 1, 2] * 50, "groups must be all texts or all numbers, got int and str: write all as texts"),
+    ],
 )
 def test_groups_that_cannot_be_used_are_refused(groups, message):
     rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])

@@ -104,8 +104,8 @@ def test_columns_go_by_name_in_any_order():
     np.testing.assert_array_equal(model.predict(turned), model.predict(X))
     with pytest.raises(ValueError, match="'x1', 'a90' missing"):
         model.predict(X.drop(columns=["a90", "x1"]))
-    with pytest.raises(ValueError, match="'new' is unknown"):
-        model.explain(X.assign(new=1.0))
+    # Further columns have no role, as in exml predict.
+    assert model.explain(X.assign(new=1.0)) == model.explain(X)
     with pytest.raises(ValueError, match="X must have 5 columns as in fit, got 4"):
         model.predict(X.to_numpy()[:, :4])
     apart = one_table(candidates=None, costs=None).fit(X[["x1", "x2"]], y, FrameOracle(X, CANDIDATES))
@@ -178,8 +178,11 @@ def test_save_and_load(tmp_path, kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": {"c": "zz"}}, "candidate 'c': there is no column 'zz'; X has x1, a20"),
-        ({"candidates": {"c": 9}}, "there is no column 9 of 5"),
+        (
+            {"candidates": {"c": ["zz", "a20"], "d": "yy", "e": 9}},
+            r"there are no columns 'zz' \(candidate 'c'\), 'yy' \(candidate 'd'\), 9 \(candidate 'e'\); X has x1, a20",
+        ),
+        ({"candidates": {"c": 9}}, r"there is no column 9 \(candidate 'c'\); X has"),
         ({"candidates": {"c": "a20", "d": ["a20"]}, "costs": None}, "column 'a20' belongs to more than one candidate"),
         ({"candidates": {"c": ["x1", "x2", "a20", "a80", "a90"]}}, "at least one must be observed"),
         ({"candidates": None, "costs": None}, "from an oracle or, with candidates=, from columns of X: give one"),

@@ -48,6 +48,7 @@ def test_wildcards_take_what_has_no_other_role():
         (("age",), ("g=age:1",), "column 'age' is named more than once"),
         (("age",), ("g=gene1:1", "g=gene2:1"), "candidate names must differ, got g, g"),
         (("age",), ("g=gene3:1",), "t.csv has no column 'gene3'"),
+        (("aage",), ("g=gene3:1", "h=gene1,gen4:1"), "t.csv has no columns 'aage', 'gene3', 'gen4': it has 'who'"),
     ],
 )
 def test_bad_roles(observed, offers, message):

@@ -162,6 +162,14 @@ def test_a_finished_run_is_continued_with_more_money_candidates_and_fees(data, c
     ]:
         code, _, err = run(capsys, *more, *extra)
         assert (code, message in err) == (2, True)
+    (data / "costs.csv").write_text("candidate,cost,setup,bundle,bundle_fee\nlow,1,10,visit,1\nhigh,1.2,,visit,1\n")
+    code, _, err = run(capsys, *more, "--continue")
+    fees = ["cost 1 with set-up fee 10 and bundle 'visit' for " + fee for fee in "21"]
+    assert (code, err) == (
+        2,
+        f"exml: candidate 'low' of o/journal.jsonl was bought at {fees[0]}, got {fees[1]}: keep the cost to continue, "
+        "or use another folder\n",
+    )
     (data / "costs.csv").write_text("candidate,cost,bundle\nlow,1,visit\n")
     code, _, err = run(capsys, *common, "--costs", "costs.csv", "--budget", "250", "--force")
     assert (code, err) == (2, "exml: costs.csv, line 2: a bundle has a name and a fee above 0, got 'visit' and 0\n")
@@ -174,6 +182,14 @@ def test_the_dry_run_names_a_column_that_is_not_there(data, capsys, option):
     assert code == 2
     assert "nowhere" in err
     assert err.count("\n") == 1
+
+
+def test_the_dry_run_refuses_a_single_group(data, capsys):
+    (data / "costs.csv").write_text("candidate,cost\nlow,1\n")
+    command = ["explore", "data.csv", *COMMON, "--costs", "costs.csv", "--budget", "50", "--dry-run"]
+    code, out, err = run(capsys, *command, "--groups", "name")
+    assert (code, out) == (2, "")
+    assert err == "exml: groups must have at least 2 groups, got only 'x': leave groups out\n"
 
 
 def test_the_dry_run_plans_and_writes_nothing(data, capsys):
@@ -261,6 +277,7 @@ def test_no_exploration_needed(data, capsys):
         ("--folds 1", "folds must be a whole number of at least 2"),
         ("--out data.csv", "is not a directory"),
         *(("--label-noise " + text, "label_noise must be") for text in ("0.8,0.3", "1_0,0.5", "x", "-1,2", "nan,0.5")),
+        ("--hidden-share 10", "got 10.0; a share of 10% is 0.1, or 10% on the command line"),
         *(("--hidden-share " + text, "hidden_share must be") for text in ("100%", "-5%", "10", "x", "%", "nan")),
     ],
 )

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier._ask_tell import AskTell
+from exml_sim.classifier._journal import Journal
 from exml_sim.cli import main
 from exml_sim.cli._explore_files import FILES
 from exml_sim.datasets import make_synthetic
@@ -142,8 +143,8 @@ def test_what_is_not_asked_for_is_not_read(place, capsys):
     code, out, err = measure(capsys)
     assert (code, err) == (0, "")
     assert out.startswith("Measure ")
-    recorded = [json.loads(line) for line in (place / "exml-out/journal.jsonl").read_text().splitlines()[1:]]
-    assert {(str(entry["row"] + 2), entry["candidate"]) for entry in recorded} == asked
+    recorded = Journal.of_file(place / "exml-out/journal.jsonl").values
+    assert {(str(row + 2), candidate) for candidate, row in recorded} == asked
 
 
 def test_bad_cells_are_one_line_and_change_nothing(place, capsys):
