@@ -372,8 +372,12 @@ def guard_calls(*plugins: Plugin) -> Iterator[None]:
     try:
         with guard:
             yield
-    except (PluginError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         raise
+    except PluginError:
+        # A forbidden call is the reason why results differ, so it is named instead.
+        if not guard.violation:
+            raise
     except ValueError as error:
         # Refusals of the ledger and of the checks are sentences already.
         raise PluginError(f"plug-in {names}: {_one_line(error)}") from None

@@ -58,6 +58,7 @@ BASE: dict[str, Any] = {
 #: A call that is wrong once in a hundred, and what is refused: the call itself, not its value.
 CALLS = {
     "python, rarely wrong": ("if random.random() < 0.01: selected[:] = 0", "random.random"),
+    "python, mostly wrong": ("selected[:] = int(batch.n_arms * random.random())", "random.random"),
     "python, other functions": ("random.shuffle([1, 2, 3])", "random"),
     "numpy's global generator": ("if np.random.random() < 0.01: selected[:] = 0", "numpy's global generator"),
     "numpy's global seed": ("np.random.seed(5)", "numpy's global generator"),

@@ -361,9 +361,9 @@ class ColumnEncoding:
         for row in np.flatnonzero(self.find_unknown(cells))[:1]:
             levels = f"one of the levels {', '.join(map(repr, self.counts or self.levels))}"
             what = {"boolean": "true or false", "date": "a date"}.get(self.column_type, levels)
-            raise self._refuse(int(row), what, cells.texts[row])
+            raise self._make_error(int(row), what, cells.texts[row])
 
-    def _refuse(self, row: int, what: str, text: str) -> CellError:
+    def _make_error(self, row: int, what: str, text: str) -> CellError:
         is_large = what == "a number" and np.isfinite(parse_number(text) or np.nan)
         hint = f" (at most {LARGEST_NUMBER:g} in size)" if is_large else LEAVE_BLANK
         hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(text) else hint
@@ -386,7 +386,7 @@ class ColumnEncoding:
             number = np.nan if text is None else convert(text)
             is_bad = number is None or (text is not None and not abs(number) <= LARGEST_NUMBER)
             if is_bad and self.column_type == "number":
-                raise self._refuse(row, "a number", text)
+                raise self._make_error(row, "a number", text)
             numbers[row] = np.nan if number is None else number
         return numbers
 

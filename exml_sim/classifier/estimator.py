@@ -150,7 +150,7 @@ class BaseExMLClassifier:
     ----------
     classes_ : known classes
     n_features_in_, feature_names_in_
-        Columns of X. A table with another order of columns is an error in `predict`.
+        Columns of X; `predict` finds them by name, in any order.
     cascade_ : Cascade
     assessment_ : Assessment
         Whether the initial model needs exploration.

@@ -159,7 +159,7 @@ def test_a_rival_may_be_significantly_better_and_rows_may_end() -> None:
     report = report_selection("a", [Pair("b", mine, mine + 0.05)])
     assert not report.comparisons[0].is_significantly_better
     assert report.more_rows > 10
-    assert "more than the 10" in replace(report, rows_left=10).sentence()
+    assert "too few rows left to settle it" in replace(report, rows_left=10).sentence()
     assert replace(report, rows_left=100_000).sentence() == report.sentence()
     same = report_selection("a", [Pair("b", mine, mine - 1e-17)])
     assert "do not differ" in same.sentence()
