@@ -32,7 +32,8 @@ class AssumptionError(ValueError):
         self.missed_by = float(missed_by) + 0.0
         self.given = given
         where = f" at {given}" if given else ""
-        super().__init__(f"assumption not met: {assumption}; missed by {self.missed_by:.6g}{where}")
+        missed = f"; missed by {self.missed_by:.6g}" if self.missed_by > 0.0 else ", strictly,"
+        super().__init__(f"assumption not met: {assumption}{missed}{where}")
 
     def __reduce__(self) -> tuple[type[AssumptionError], tuple[str, float, str]]:
         # The default would rebuild the error from its message alone, which a process pool must not do.

@@ -18,7 +18,14 @@ MOST_SEED, MOST_TRIALS, MOST_PULLS, MOST_ARMS, MOST_NUMBERS = 2**63 - 1, 10**12,
 #: Columns of a printed table.
 MAX_COLUMNS = 4
 
-seeds, trials = click.IntRange(0, MOST_SEED), click.IntRange(1, MOST_TRIALS)
+
+class Whole(click.IntRange):
+    """A whole number between two ends, named so in messages."""
+
+    name = "whole number"
+
+
+seeds, trials = Whole(0, MOST_SEED), Whole(1, MOST_TRIALS)
 seed = click.option("--seed", type=seeds, default=0, show_default=True, help="Root seed.")
 
 
@@ -93,7 +100,7 @@ categories = click.option(
 #: What predictions are worth.
 worth = combine(
     click.option("--value-per-correct", type=float, metavar="MONEY", help="Worth of one more correct prediction."),
-    click.option("--rows-to-predict", type=click.IntRange(1), metavar="ROWS", help="Rows that will be predicted."),
+    click.option("--rows-to-predict", type=Whole(1), metavar="ROWS", help="Rows that will be predicted."),
 )
 #: The format of a user's table.
 table_format = combine(

@@ -36,7 +36,7 @@ def _choose(name: str, *values: str, help: str) -> options.Decorator:
 
 #: The options that describe a `theory.BoundProblem`.
 problem_options = options.combine(
-    click.option("--K", "K", type=click.IntRange(2, options.MOST_ARMS), help="Number of candidates."),
+    click.option("--K", "K", type=options.Whole(2, options.MOST_ARMS), help="Number of candidates."),
     click.option("--theta", type=float, help="Rejection cost, between 0 and 1/2."),
     click.option("--kappa-lambda", type=float, help="kappa times the ball's radius Lambda."),
     click.option("--gap", type=float, help="Gap between the best candidate and all others."),
@@ -46,9 +46,7 @@ problem_options = options.combine(
     _choose("--strategy", "both", *STRATEGIES, help="Uniform allocation or median elimination."),
     _choose("--kernel", "any", "nonnegative", help="nonnegative for a Gaussian kernel."),
     _choose("--rows", "accumulated", "fresh", help="Rows behind the scores of median elimination."),
-    click.option(
-        "--population", type=click.IntRange(1, options.MOST_PULLS), help="Rows, if drawn without replacement."
-    ),
+    click.option("--population", type=options.Whole(1, options.MOST_PULLS), help="Rows, if drawn without replacement."),
 )
 
 
@@ -79,7 +77,7 @@ def describe_problem(problem: BoundProblem) -> str:
 
 @click.command(name="bound")
 @problem_options
-@click.option("--budget", required=True, type=click.IntRange(1, options.MOST_PULLS), help="Number of pulls B.")
+@click.option("--budget", required=True, type=options.Whole(1, options.MOST_PULLS), help="Number of pulls B.")
 @options.as_json
 def command(budget: int, as_json: bool, **given: Any) -> None:
     """Print all bounds on the probability of missing the best of K candidates: paper, corrected, tighter.

@@ -16,7 +16,7 @@ ANGLES = tuple(range(10, 91, 10))
 
 
 @click.command(name="data")
-@click.option("--per-class", type=click.IntRange(min=1), default=100, show_default=True, help="Rows of each class.")
+@click.option("--per-class", type=options.Whole(min=1), default=100, show_default=True, help="Rows of each class.")
 @options.seed
 @click.option("--out", type=click.Path(path_type=Path), default=Path("synthetic.csv"), show_default=True)
 @options.force

@@ -26,7 +26,7 @@ SECONDS = 300.0
 @click.argument("claim", metavar="[CLAIM]", required=False)
 @click.option("--list", "listing", is_flag=True, help="List all claims and bounds that can be searched.")
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Replay a counterexample.")
-@click.option("--evaluations", type=click.IntRange(1, 10**9), help=f"Instances to measure.  [default: {EVALUATIONS:,}]")
+@click.option("--evaluations", type=options.Whole(1, 10**9), help=f"Instances to measure.  [default: {EVALUATIONS:,}]")
 @click.option("--seconds", type=click.FloatRange(0, 1e7, min_open=True), help=f"Per claim.  [default: {SECONDS:g}]")
 @options.paper
 @options.seed

@@ -235,6 +235,7 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     """Write one table per pool, and below it launch budgets and reasons."""
     from simulations.certificates import ALPHA
     from simulations.panels import CONFIDENCE
+    from theory.budgets import LARGEST_BUDGET
 
     parts = []
     for where in dict.fromkeys(row["where"] for row in rows):
@@ -258,6 +259,8 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
                     f"  certified: confidence 1 - {ALPHA:.0e}, from as many trials as that takes, so the budget can be "
                     "below the simulated one; factors divide by it"
                 )
+        if any(budget is None for row in group for budget in row["bounds"].values()):
+            parts.append(f"  none: no budget up to {LARGEST_BUDGET:.1e}")
         parts.append("")
     return "\n".join(parts)
 

@@ -37,7 +37,7 @@ OWN_OPTIONS = {"divisions": ("mfeat", "costs"), "source": ("realdisp",), "split"
 @click.option("--loss", type=click.Choice(("sum", "mean")), default="sum", show_default=True)
 @click.option(
     "--divisions",
-    type=click.IntRange(min=1, max=50),
+    type=options.Whole(min=1, max=50),
     default=5,
     show_default=True,
     help="mfeat, costs: divisions of the digits into classes; the paper has 5 and does not say which.",
