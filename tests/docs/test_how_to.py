@@ -12,7 +12,6 @@ import matplotlib
 matplotlib.use("Agg")
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from exml_sim.bandit.rows import FeaturePool
@@ -66,14 +65,9 @@ def test_python_of_the_classifier_page(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An importable folder with the data files that the pages read."""
+    """An importable folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    rng = np.random.default_rng(0)
-    y = np.tile([1, 0], 15)
-    columns = {"age": rng.normal(size=30), "blood": y + rng.normal(size=30), "ct1": rng.normal(size=30)}
-    columns |= {"ct2": rng.normal(size=30), "sick": y}
-    pd.DataFrame(columns).to_csv(tmp_path / "ward.csv", index=False)
     return tmp_path
 
 
