@@ -44,7 +44,7 @@ def measure(task: Situation, prediction: Prediction, seconds: float, evaluate: b
     f1 = 2.0 * (called & hidden).sum() / max(int(called.sum() + hidden.sum()), 1) if hidden.any() else np.nan
     model = prediction.fitted
     spent = np.nan if model is None else float(model.ledger_.spent / task.budget)
-    checks = check_report(task, prediction) if evaluate and model is not None else [np.nan] * 5
+    checks = check_report(task, prediction) if evaluate and model is not None else [np.nan] * 6
     return [accuracy, known, float(f1), float(called.mean()), spent, seconds, *checks]
 
 
@@ -52,13 +52,13 @@ def check_report(task: Situation, prediction: Prediction) -> list[float]:
     """Return whether intervals contain test figures and truth, what is excluded, and whether rows were lost.
 
     The error of the test figure, which has a limited number of rows, is added to the interval in quadrature. The last
-    number is whether the interval contains the test figure without that.
+    but one is whether the interval contains the test figure without that.
     """
     model, rows = prediction.fitted, prediction.labels != task.known
     figures = model.evaluation_
     own, readings = figures.metrics[0], figures.hidden_class
     if readings is None or not rows.any() or not own.rows:
-        return [np.nan] * 5
+        return [np.nan] * 6
     observed, true = (
         float(np.mean(prediction.labels[rows] == labels[rows])) for labels in (task.test_labels, task.truth)
     )
@@ -74,6 +74,7 @@ def check_report(task: Situation, prediction: Prediction) -> list[float]:
         float(readings.excludes_large),
         lost,
         float(low <= observed <= high),
+        float(contains(figures.hidden_interval, figures.hidden / figures.rows, float(np.mean(~rows)), len(rows))),
     ]
 
 

@@ -20,6 +20,7 @@ COLUMNS = (
     "excludes",
     "lost",
     "inside",
+    "covered_hidden",
 )
 
 #: Runs by table, kind, seed and method.
@@ -112,6 +113,7 @@ def _checks(runs: Runs, kinds: list[str]) -> list[str]:
         ("interval of the accuracy on accepted rows contains the test figure", "covered"),
         ("the same, the test figure taken as exact", "inside"),
         ("interval of the truth contains it", "covered_truth"),
+        ("interval of the share called hidden contains that of the test rows", "covered_hidden"),
         ("no class as large as a known one", "excludes"),
         ("the model has fewer rows than the selected set", "lost"),
         ("part of the budget that is spent", "spent"),

@@ -183,6 +183,11 @@ class Evaluation:
     hidden_class: HiddenClass | None = None
 
     @property
+    def hidden_interval(self) -> tuple[float, float]:
+        """Interval of the share of new rows that are called hidden."""
+        return _widened_interval(self.hidden, self.rows, self.metrics[0].rows_per_row)
+
+    @property
     def poor_classes(self) -> tuple[ClassMetric, ...]:
         """Classes that are mostly decided wrongly, whatever the overall accuracy."""
         return tuple(metric for metric in self.classes if metric.has_poor_recall)
