@@ -61,7 +61,7 @@ def median_elimination_with_ties(means: list[float], budget: int) -> np.ndarray:
 
 
 def test_median_elimination_against_a_plain_recursion():
-    means, budget = [0.5, 0.4, 0.55, 0.3], 24
+    means, budget = [0.5, 0.4, 0.55, 0.3], 16
     expected = median_elimination_with_ties(means, budget)
     pool = LossPool.bernoulli(means)
     distribution = enumerate_distribution(pool, by_name("median_elimination"), exact(budget))
