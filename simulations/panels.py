@@ -368,8 +368,8 @@ def to_frame(panels: Sequence[Panel]) -> pd.DataFrame:
     rows = []
     for panel in panels:
         for cell, budget in zip(panel.cells, panel.budgets, strict=True):
-            applying = (*panel.versions, *panel.lower_versions)
-            bounds = {f"bound_{name}": panel.bound_at(name, cell) for name in applying}
+            bounds = {f"bound_{name}": panel.bound_at(name, cell) for name in panel.versions}
+            bounds |= {f"lower_bound_{name}": panel.bound_at(name, cell) for name in panel.lower_versions}
             rows.append(cell.row() | {"strategy": panel.title, "budget": budget} | bounds)
     frame = pd.DataFrame(rows)
     pulls = [f"pulls {name}" for name in dict.fromkeys(name for panel in panels for name in panel.arms)]

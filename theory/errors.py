@@ -32,7 +32,7 @@ class AssumptionError(ValueError):
         self.missed_by = float(missed_by) + 0.0
         self.given = given
         where = f" at {given}" if given else ""
-        missed = f"; missed by {self.missed_by:.6g}" if self.missed_by > 0.0 else ", strictly,"
+        missed = f"; missed by {self.missed_by:.6g}" if self.missed_by > 0.0 else " (equality is not enough)"
         super().__init__(f"assumption not met: {assumption}{missed}{where}")
 
     def __reduce__(self) -> tuple[type[AssumptionError], tuple[str, float, str]]:

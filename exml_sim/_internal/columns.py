@@ -241,8 +241,11 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ](\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _SLASHES = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 _DOTS = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
-#: Dates of other formats, such as 13/04/24 10:30, and no versions such as 1.2.3.
-_OTHER_DATE = re.compile(r"(?:\d{4}([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:\d{4}|\d\d))(?:[T ,]+\d\d?:\d\d.*)?")
+#: Dates of other formats, such as 13/04/24 10:30, and no codes such as 1.2.34 or 12-34-56.
+_OTHER_DATE = re.compile(
+    r"(?:\d{4}([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2\d{4}|\d\d?/\d\d?/\d\d)(?:[T ,]+\d\d?:\d\d.*)?"
+    r"|\d\d?([.-])\d\d?\3\d\d[T ,]+\d\d?:\d\d.*"
+)
 #: Column types whose missing cells have a value that does not depend on the cells of other rows.
 _FIXED_FILLS = ("category", "pair")
 #: Parts of a date, as functions of days since 1970.
@@ -505,7 +508,7 @@ def _guess_kind(name: str, given: Sequence[str]) -> tuple[str, bool]:
         if others and dates + sum(distinct[text] for text in others) >= MIN_TYPICAL_FRACTION * total:
             raise ValueError(
                 f"column {name!r} has dates of an unknown or ambiguous format, like {others[0]!r}: "
-                "write 2025-12-31 or 2025-12-31 23:59; if they are codes, declare a category (--categories)"
+                "write 2025-12-31 or 2025-12-31 23:59; or declare --categories (in Python a pandas category)"
             )
         return "category", True
     day_first = any(int(match[1]) > 12 for match in matches)

@@ -167,9 +167,12 @@ class Cascade:
         asked = {name: np.flatnonzero(mask) for name, mask in values.asked.items()}
         return Decisions(winner, layer, seen, missing, asked, outputs)
 
-    def explain(self, decisions: Decisions, classes: NDArray[Any], hidden_label: Any) -> list[str]:
-        """Return one sentence per row."""
+    def explain(
+        self, decisions: Decisions, classes: NDArray[Any], hidden_label: Any, hidden: str = "class"
+    ) -> list[str]:
+        """Return one sentence per row; `hidden` says what rejected rows are called, as in `ExMLClassifier`."""
         sentences, names = [], self.layer_names
+        remark = {"class": "", "flag": "looks hidden, ", "never": "not confident, "}[hidden]
         for row in range(len(decisions.layer)):
             if decisions.missing[row]:
                 before = f"rejected by {names[decisions.seen[row] - 1]}; " if decisions.seen[row] else ""
@@ -178,7 +181,8 @@ class Cascade:
                 label = classes[decisions.winner[row]]
                 sentences.append(f"{label}: accepted by {names[decisions.layer[row] - 1]}")
             else:
-                sentences.append(f"{hidden_label}: rejected by {' and '.join(names)}")
+                label = hidden_label if hidden == "class" else classes[decisions.winner[row]]
+                sentences.append(f"{label}: {remark}rejected by {' and '.join(names)}")
         return sentences
 
 

@@ -91,9 +91,8 @@ def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Paramete
         p.max_candidates = check_count(p.max_candidates, "max_candidates")
     p.strategy = resolve_strategy(p.strategy, p.alignment, p.objective, p.max_candidates)
     if getattr(p.strategy, "skips_arms", False):
-        raise ValueError(
-            "a purchase compares all candidates, but random_subset leaves some out: choose another strategy"
-        )
+        name = type(p.strategy).__name__
+        raise ValueError(f"a purchase compares all candidates, but {name} leaves some out: choose another strategy")
     if not p.selects_subsets:
         p.max_candidates = p.max_candidates or 1
     # Money is kept for validation only where theta is chosen; subset selection spends all.

@@ -212,7 +212,7 @@ class SavedModel:
             shown = outputs if self.hidden != "never" else known_probabilities(outputs)
             names += [f"P({label})" for label in labels]
             parts += [[None if math.isnan(p) else round(p, 4) for p in column] for column in shown.T.tolist()]
-        sentences = self.cascade.explain(decisions, self.classes, self.hidden_label)
+        sentences = self.cascade.explain(decisions, self.classes, self.hidden_label, self.hidden)
         return [*names, "explanation"], [list(row) for row in zip(*parts, sentences, strict=True)]
 
 

@@ -54,6 +54,8 @@ class PurchasePlan:
         Number of layers after the first exploration.
     fees
         Names of fees, their amounts, and whether they are paid per row.
+    asks_hidden
+        Whether the user may still say if a class can be hidden.
     """
 
     rows: int
@@ -65,6 +67,7 @@ class PurchasePlan:
     selects_subsets: bool
     further_layers: int
     fees: tuple[tuple[str, Fraction, bool], ...] = ()
+    asks_hidden: bool = True
 
     @property
     def first_rows(self) -> int:
@@ -128,6 +131,7 @@ def plan_purchase(
         parameters.selects_subsets,
         max(0, parameters.max_stages - 2),
         tuple((fee.name, fee.amount, fee.is_per_row) for fee in tariff.fees),
+        not parameters.uses_rejection and parameters.hidden_share is None,
     )
 
 
@@ -415,6 +419,10 @@ def _advise(plan: BudgetPlan, worth: _Worth) -> BudgetPlan:
         f"Spend {what} on {' + '.join(plan.selected)}: expected accuracy {best.accuracy:.1%} ({best.lower:.1%} to "
         f"{best.upper:.1%}), expected net benefit {best.net_benefit:,.0f}."
     )
+    if best.accuracy <= plan.baseline:
+        advice += (
+            " That is no more than without candidates: the benefit is the chance that they are better than they look."
+        )
     return replace(plan, advice=advice, best=best, break_even=break_even)
 
 

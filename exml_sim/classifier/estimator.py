@@ -367,6 +367,8 @@ class BaseExMLClassifier:
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least 2 classes, got only {shown(self.classes_[0])}")
+        if self.hidden_label is None:
+            raise ValueError("hidden_label must be a label, got None: for known labels only use hidden='flag'")
         if self.hidden_label in self.classes_.tolist():
             raise ValueError(f"hidden_label {self.hidden_label!r} is one of the known classes: choose another")
         return np.asarray(codes, dtype=np.int64)
@@ -448,7 +450,7 @@ class BaseExMLClassifier:
 
     def explain(self, X: Any, oracle: Values = None) -> list[str]:
         """Return one sentence per row: which layer decided it, or which value it lacks."""
-        return self.cascade_.explain(self.decide(X, oracle), self.classes_, self.hidden_label)
+        return self.cascade_.explain(self.decide(X, oracle), self.classes_, self.hidden_label, self.hidden)
 
     @property
     def predict_proba(self) -> Callable[..., FloatArray]:

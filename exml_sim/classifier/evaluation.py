@@ -106,7 +106,8 @@ class HiddenClass:
     if_none
         Accuracy of the best known label on new rows if nothing is hidden, and its interval.
     if_hidden
-        Accuracy on accepted rows by the truth, whatever is hidden: an interval.
+        Accuracy on accepted rows by the truth: an interval. It holds if the labels of hidden rows do not depend on the
+        columns: hidden rows that are labelled by the columns look like known ones.
     """
 
     excludes_large: bool
@@ -132,7 +133,8 @@ class HiddenClass:
             f"{limit}.",
             f"If nothing is hidden, the best known label is right for {accuracy:.1%} of new rows "
             f"({low:.1%} to {high:.1%}).",
-            f"If a class is hidden, {self.if_hidden[0]:.1%} to {self.if_hidden[1]:.1%} of the accepted rows are right.",
+            f"If a class is hidden whose labels do not follow the columns, {self.if_hidden[0]:.1%} to "
+            f"{self.if_hidden[1]:.1%} of the accepted rows are right.",
         ]
 
 
@@ -171,6 +173,8 @@ class Evaluation:
         Warnings about these numbers.
     hidden_class
         Both readings, from nested cross-validation; None without it.
+    hidden_rows_per_row
+        Rows that count as one in the interval of the share called hidden.
     """
 
     rows: int
@@ -181,11 +185,12 @@ class Evaluation:
     lost: int | None
     diagnostics: tuple[Diagnostic, ...]
     hidden_class: HiddenClass | None = None
+    hidden_rows_per_row: float = constants.ROWS_PER_INDEPENDENT_ROW
 
     @property
     def hidden_interval(self) -> tuple[float, float]:
         """Interval of the share of new rows that are called hidden."""
-        return _widened_interval(self.hidden, self.rows, self.metrics[0].rows_per_row)
+        return _widened_interval(self.hidden, self.rows, self.hidden_rows_per_row)
 
     @property
     def poor_classes(self) -> tuple[ClassMetric, ...]:
@@ -194,7 +199,9 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return asdict(self) | {"metrics": [metric.to_dict() for metric in self.metrics]}
+        values = asdict(self) | {"metrics": [metric.to_dict() for metric in self.metrics]}
+        del values["hidden_rows_per_row"]
+        return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,7 +276,8 @@ def evaluate(
     hidden = int((~accepted).sum())
     latent = last.fitted.latent
     readings = None if nested is None or latent is None else _read_both_ways(nested, truth, latent)
-    return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics), readings)
+    wide *= design_effect(~accepted, groups)
+    return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics), readings, wide)
 
 
 def _widened_interval(right: float, rows: float, rows_per_row: float) -> tuple[float, float]:

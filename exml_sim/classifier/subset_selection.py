@@ -212,10 +212,8 @@ class SubsetSelection:
         return not enough or self._scorer.explained_deviations(arms, rows) >= least
 
     def _note_unexplained(self, selected: Arms) -> Diagnostic:
-        rows = len(self._shared(selected))
-        text = (
-            f"{show(self._left)} are left: on {rows} rows no candidate predicts labels better than the observed columns"
-        )
+        rows, left = len(self._shared(selected)), show(self._left)
+        text = f"{left} are left: on {rows} rows no candidate predicts labels clearly better than the observed columns"
         return Diagnostic("candidates_explain_nothing", text, "warning")
 
     def _select_cheapest(self) -> SelectionResult:
@@ -226,10 +224,9 @@ class SubsetSelection:
         # The random order of the rows chooses among them.
         selected = (cheap[int(self._data.rows[0]) % len(cheap)],)
         self._buy(selected, self._data.X.shape[0])
-        text = (
-            "the budget is too small to compare candidates: one of the cheapest candidates was selected without "
-            "comparison"
-        )
+        text = "the only candidate was selected without comparison"
+        if len(self._arms) > 1:
+            text = "the budget is too small to compare candidates: one of the cheapest was selected without comparison"
         rest = f"; {show(self._left)} are left" if self._left >= self._price(selected) else ""
         return SelectionResult(selected, (), (Diagnostic("budget_too_small", text + rest),))
 

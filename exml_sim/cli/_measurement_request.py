@@ -134,7 +134,7 @@ def _take(
     is_open = any(not whole and key[1] not in lost for key, whole in zip(keys, is_whole, strict=True))
     if not run.find_encodings(name) and is_open and any(part.kind != "number" for part in raw.cells):
         filled.lost.pop(name, None)
-        filled.waiting[name] = sum(is_whole)
+        filled.waiting[name] = sum(is_whole) + sum(key[1] in lost for key in keys)
         filled.partial |= {key: dict(cells_of[key]) for key in keys if key in cells_of}
         return
     if any(is_whole):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,5 +57,8 @@ def plan_table(path: Path, given: Mapping[str, Any], seed: int) -> BudgetPlan:
         with table.name_lines():
             model.fit(X.take_rows(rows), y[rows], pilot)
         there = available[[names.index(name) for name in offered]].sum(axis=1).min()
-        plans.append(plan_budget(model, pilot.costs, int(there), is_pilot=True, **worth))
+        plan = plan_budget(model, pilot.costs, int(there), is_pilot=True, **worth)
+        if plan.best is not None and len(offered) < len(names):
+            plan = replace(plan, advice=f"{plan.advice} Offer exml explore this candidate alone, without comparison.")
+        plans.append(plan)
     return max(plans, key=lambda plan: 0.0 if plan.best is None else plan.best.net_benefit or 0.0)

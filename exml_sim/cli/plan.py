@@ -233,6 +233,7 @@ def _certify(study: Study, panel: Panel, delta: float, n_jobs: int, progress: bo
 
 def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
     """Write one table per pool, and below it launch budgets and reasons."""
+    from exml_sim.engine.bound_context import MAX_BUDGET
     from simulations.certificates import ALPHA
     from simulations.panels import CONFIDENCE
     from theory.budgets import LARGEST_BUDGET
@@ -260,7 +261,10 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
                     "below the simulated one; factors divide by it"
                 )
         if any(budget is None for row in group for budget in row["bounds"].values()):
-            parts.append(f"  none: no budget up to {LARGEST_BUDGET:.1e}")
+            parts.append(
+                f"  none: no budget that was searched, up to {LARGEST_BUDGET:.1e}; for bounds of plug-ins and of the "
+                f"literature up to {MAX_BUDGET:.1e}"
+            )
         parts.append("")
     return "\n".join(parts)
 

@@ -38,10 +38,11 @@ def command(
 ) -> None:
     """Classify the rows of the table DATA (CSV, .gz or Parquet) with a MODEL that exml explore saved.
 
-    Every row gets a prediction, the best known label and the probabilities of all classes. Only the candidates that the
-    model uses are read, and only for rows that the layers before reject. Where such a value is missing, the prediction
-    is blank, the explanation says what to measure, and the other columns are predicted without candidates. Texts,
-    booleans and dates that training did not know are no error; they are counted.
+    The columns are the prediction, the best known label, the probabilities of all classes, and an explanation. Only the
+    candidates that the model uses are read, and only for rows that the layers before reject. Where such a value is
+    missing, the prediction is blank and the explanation says what to measure. The best known label and the
+    probabilities are then those of the observed columns. Texts, booleans and dates that training did not know are no
+    error; they are counted.
 
     Example: exml predict exml-out/model.npz new.csv --out predictions.csv
     """

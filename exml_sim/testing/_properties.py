@@ -416,7 +416,7 @@ def _against_loop(bench: PoolBench, loop: Loop) -> Iterator[str]:
         budget = int(bench.budget(pool, 20))
         ours = np.bincount(selected_by(bench, pool, Fraction(budget), range(MANY)), minlength=len(means))
         rng = np.random.default_rng([bench.seed, len(means)])
-        if "pull" in inspect.signature(loop).parameters:
+        if next(iter(inspect.signature(loop).parameters)) == "pull":
             looped = pool.explore_many(PlainLoop(loop), budget, range(MANY), seed=bench.seed + 1).selected[:, 0]
         else:
             looped = np.array([loop(means, budget, rng) for _ in range(MANY)])

@@ -3,12 +3,15 @@
 import json
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier._acquisition import Tariff
 from exml_sim.classifier.budget_plan import LearningCurve, _Worth, plan_budget
+from exml_sim.classifier.subset_selection import plan_first_round
 from exml_sim.cli import main as command_line
 from tests.classifier.tasks import synthetic
 
@@ -86,6 +89,31 @@ def test_nothing_is_worth_its_money_without_value(fitted):
     assert plain.points[0].budget == model.ledger_.spent
     assert plain.points[-1].rows == 180
     assert plain.advice == ""
+
+
+@pytest.mark.parametrize("costs", [(50, 1), (1, 50)])
+def test_budgets_that_leave_out_a_candidate(fitted, costs):
+    """Too little money compares cheap candidates only: then another set than the planned one would be bought."""
+    model, oracle = fitted
+    assert model.selected_ == ("90°",)
+    plan = plan_budget(
+        model, [Fraction(c) for c in costs], 180, is_pilot=True, value_per_correct=9, rows_to_predict=900
+    )
+    tariff = Tariff(oracle.names, [Fraction(c) for c in costs])
+    strategy = model.resolve().strategy
+    for point in plan.points:
+        compared, first = plan_first_round(tariff, [180, 180], point.budget, 2, strategy)
+        spent = sum(costs[arm] * first for arm in compared)
+        assert 1 in compared
+        assert point.rows == min(180, first + int((point.budget - spent) // costs[1])) > 0
+    assert plan.points
+
+
+def test_a_single_candidate_needs_no_comparison(fitted):
+    rows, oracle, *_ = synthetic(per_class=60, angles=[90])
+    model = ExMLClassifier(budget=100, explore="always", model="forest").fit(rows.X, rows.y, oracle)
+    plan = plan_budget(model, [Fraction(2)], 180, is_pilot=True)
+    assert [point.rows for point in plan.points] == [int(point.budget // 2) for point in plan.points]
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def test_a_strategy_that_leaves_candidates_out_is_an_error():
     rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90])
     record = Recording(oracle)
     message = catch_error(ExMLClassifier(budget=90, strategy="random_subset", candidate_score="risk"), rows, record)
-    assert "random_subset leaves some out: choose another strategy" in message
+    assert "RandomSubset leaves some out: choose another strategy" in message
     assert record.asked == []
 
 

@@ -148,6 +148,22 @@ def test_intervals_of_grouped_rows_contain_the_accuracy_on_new_groups(monkeypatc
     assert planted > 10, planted
 
 
+def test_the_share_called_hidden_of_groups_has_a_wide_interval():
+    """Six of twenty groups of ten rows are called hidden as a whole: a group counts as one row."""
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(20, 1)), 10, axis=0), rng.integers(0, 2, 200)
+    groups = np.repeat(np.arange(20), 10)
+    model = ExMLClassifier(budget="50%", explore="always", model="forest")
+    model.fit(X, y, ArrayOracle({"a": rng.normal(size=200)}), groups=groups)
+    rows = model.records_[-1].rows
+    nested = NestedPredictions(y[rows], groups[rows] >= 6, np.zeros(len(rows)), groups[rows])
+    figures = evaluation.evaluate(model.records_, y, model.classes_, True, nested)
+    wide = 2.0 * design_effect(groups[rows] < 6, groups[rows])
+    assert wide > 6.0
+    assert figures.hidden_rows_per_row == wide
+    assert figures.hidden_interval == clopper_pearson(figures.hidden / wide, figures.rows / wide)
+
+
 def test_both_readings_by_hand():
     """Ten rows: eight accepted, seven of them right, and half a row of them is expected to be hidden."""
     winner, labels = np.zeros(10, dtype=np.int64), np.array([0] * 7 + [1, 0, 1])
@@ -177,7 +193,7 @@ def test_the_report_states_both_readings_and_flags_keep_known_labels():
     model = ExMLClassifier(budget=150, explore="always", model="kernel").fit(rows.X, rows.y, oracle)
     text = model.report()
     assert "If nothing is hidden, the best known label is right for" in text
-    assert "If a class is hidden," in text
+    assert "If a class is hidden whose labels do not follow the columns," in text
     flagged = ExMLClassifier(budget=150, explore="always", model="kernel", hidden="flag").fit(rows.X, rows.y, oracle)
     assert set(flagged.predict(test.X, values)) <= set(flagged.classes_)
     np.testing.assert_array_equal(flagged.decide(test.X, values).hidden, model.decide(test.X, values).hidden)

@@ -92,6 +92,9 @@ def test_predictions_have_the_best_known_label_and_probabilities(tmp_path, hidde
     assert set(columns["best_known_label"]) <= set(model.classes_)
     assert (9 in columns["prediction"]) == (hidden == "class")
     assert np.all(model.predict_hidden(test.X, values) == 0.0) == (hidden == "never")
+    starts = {"class": "9: rejected", "flag": "looks hidden, rejected", "never": "not confident, rejected"}
+    rejected = [row for row in cells if "rejected" in row[-1]]
+    assert all(starts[hidden] in row[-1] and row[-1].startswith(str(row[0])) for row in rejected)
     known = [p == best for p, best in zip(columns["prediction"], columns["best_known_label"], strict=True) if p != 9]
     assert all(known)
     # Without the candidate, rows that the first layer rejects keep its probabilities, and have no prediction.

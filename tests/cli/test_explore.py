@@ -195,6 +195,11 @@ def test_the_dry_run_refuses_a_single_group(data, capsys):
 def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     before = sorted(data.iterdir())
     code, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run")
+    question = "Could there be a class that nobody has named?"
+    assert question in out
+    for option in (("--hidden", "never"), ("--hidden-share", "10%"), ("--model", "rejection")):
+        answer = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run", *option)[1]
+        assert question not in answer
     assert code == 0
     assert sorted(data.iterdir()) == before
     assert "candidate high: 1.2 per row, 162 of 180 rows can be bought" in out

@@ -126,7 +126,7 @@ def test_every_bound_has_a_dash_and_a_narrow_legend_names_visible_curves() -> No
         narrow = _list_legend(facets.figure(result.panels))
     assert "lower bound, any strategy" not in wide, "below the axes"
     assert [text for text in wide if text not in narrow] == ["Audibert et al. (2010) (vacuous here)"]
-    assert "bound_exchange" in result.to_frame()
+    assert "lower_bound_exchange" in result.to_frame()
 
 
 @pytest.mark.parametrize("width", [3.3, 6.0])

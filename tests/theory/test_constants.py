@@ -144,5 +144,5 @@ def test_bad_input(call: object, message: str) -> None:
 
 
 def test_a_miss_by_nothing_is_not_negative() -> None:
-    with pytest.raises(AssumptionError, match=r"theta < 1/2, strictly, at m=1, theta=0.5"):
+    with pytest.raises(AssumptionError, match=r"theta < 1/2 \(equality is not enough\) at m=1, theta=0.5"):
         paper.lemma_3(1, 0.5, 1.0, 0.05)

@@ -122,9 +122,8 @@ def _order(**_: Any) -> float:
 
 
 _COMPARED: tuple[dict[str, Any], ...] = (
-    {"name": "one-rival-8", "B": 216},
-    {"name": "one-rival-8", "B": 240},
-    *grid(name=("star-4", "star-4-close"), B=(48, 64, 80)),
+    *grid(name=("one-rival-8",), B=(80, 216, 240)),
+    *grid(name=("one-clear-rival-8",), B=(80, 216)),
 )
 
 CHECKS = {
