@@ -52,8 +52,8 @@ MIN_FIRST_ROWS, FIRST_ROWS_PER_CLASS, MIN_INFORMATIVE_ROWS = CYCLE, 6, 5
 HALF_LEARNING_ROWS_PER_CLASS = 20.0
 #: Tuned on 13 tables: part of the money that the first round may cost.
 MAX_FIRST_ROUND_FRACTION = Fraction(1, 2)
-#: Tuned on 13 tables: cheaper sets within this many deviations of the best count as ties; as many again for every
-#: halving of the mean cost of a candidate.
+#: Tuned on 13 tables: parts of the best set within this many deviations of it count as ties. That different, cheaper
+#: candidates do not was chosen on the choosing half with unequal costs.
 TIE_DEVIATIONS = 0.35
 #: Tuned on 13 tables: fraction of the loss that a set is assumed to explain at least when its rows are valued.
 MIN_EXPLAINED_FRACTION = 0.15

@@ -373,12 +373,12 @@ class SubsetSelection:
         return sorted(scores, key=lambda score: (score.predicted, self._price(score.arms)))
 
     def _is_tie(self, score: SubsetScore, best: SubsetScore) -> bool:
-        """Return whether a cheaper set ties with the best one; the more it saves, the wider the tie."""
-        if self._price(score.arms) >= self._price(best.arms):
-            return False
-        mean = [float(self._price(s.arms)) / len(s.arms) for s in (best, score)]
-        width = constants.TIE_DEVIATIONS * (1.0 + max(0.0, float(np.log2(mean[0] / mean[1]))))
-        return score.predicted - best.predicted <= width * score.deviation
+        """Return whether a part of the best set ties with it: it costs less, now and at prediction.
+
+        Prices of different candidates are in the predictions already, as rows to come.
+        """
+        is_part = set(score.arms) < set(best.arms)
+        return is_part and score.predicted - best.predicted <= constants.TIE_DEVIATIONS * score.deviation
 
     def _with_deviation(self, best: SubsetScore, score: SubsetScore) -> SubsetScore:
         """Add the deviation of the difference to the best subset, on common rows where there are enough."""
