@@ -52,7 +52,7 @@ MIN_FIRST_ROWS, FIRST_ROWS_PER_CLASS, MIN_INFORMATIVE_ROWS = CYCLE, 6, 5
 HALF_LEARNING_ROWS_PER_CLASS = 20.0
 #: Tuned on 13 tables: part of the money that the first round may cost.
 MAX_FIRST_ROUND_FRACTION = Fraction(1, 2)
-#: Tuned on 13 tables: parts of the best set within this many deviations of it count as ties. That different, cheaper
+#: Tuned on 13 tables: parts of the leading set within this many deviations of it count as ties. That different, cheaper
 #: candidates do not was chosen on the choosing half with unequal costs.
 TIE_DEVIATIONS = 0.35
 #: Tuned on 13 tables: fraction of the loss that a set is assumed to explain at least when its rows are valued.

@@ -373,7 +373,7 @@ class SubsetSelection:
         return sorted(scores, key=lambda score: (score.predicted, self._price(score.arms)))
 
     def _is_tie(self, score: SubsetScore, best: SubsetScore) -> bool:
-        """Return whether a part of the best set ties with it: it costs less, now and at prediction.
+        """Return whether a part of the leading set ties with it: it costs less, now and at prediction.
 
         Prices of different candidates are in the predictions already, as rows to come.
         """
