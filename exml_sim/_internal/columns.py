@@ -438,6 +438,13 @@ def _parse_date(cell: str, day_first: bool) -> float | None:
     return (moment - dt.datetime(1970, 1, 1)).total_seconds() / 86400.0
 
 
+def count_unknown(encodings: Encodings, table: RawTable) -> dict[str, int]:
+    """Count unknown cells by column (`ColumnEncoding.find_unknown`); columns without any are left out."""
+    pairs = zip(encodings, table.cells, strict=True)
+    counts = {encoding.name: int(encoding.find_unknown(cells).sum()) for encoding, cells in pairs}
+    return {name: count for name, count in counts.items() if count}
+
+
 def fit_column(name: str, column: Any) -> ColumnEncoding:
     """Choose how a column becomes numbers from its cells; labels are not used.
 

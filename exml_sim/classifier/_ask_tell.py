@@ -22,6 +22,7 @@ from exml_sim._internal.columns import (
     Cells,
     Encodings,
     RawTable,
+    count_unknown,
     encode,
     fit_encodings,
     read_raw,
@@ -322,12 +323,11 @@ class AskTell:
 
     def count_unknown(self, values: Mapping[str, RawTable]) -> dict[str, int]:
         """Count values by column that the first ones of their candidate did not have."""
-        learned = {name: raw for name, raw in values.items() if name in self.journal.encodings}
-        pairs = [
-            pair for name, raw in learned.items() for pair in zip(self.find_encodings(name), raw.cells, strict=True)
-        ]
-        counts = {encoding.name: int(encoding.find_unknown(cells).sum()) for encoding, cells in pairs}
-        return {name: count for name, count in counts.items() if count}
+        counts: dict[str, int] = {}
+        for name, table in values.items():
+            if name in self.journal.encodings:
+                counts |= count_unknown(self.journal.encodings[name], table)
+        return counts
 
     def tell(self, values: Mapping[str, Any], lost: Mapping[str, ArrayLike] | None = None) -> None:
         """Take values in the order of `MeasurementRequest.rows`; rows with None or NaN are asked for again.

@@ -168,8 +168,17 @@ class RejectionLayers(LayerFitter):
 class LatentLayers(LayerFitter):
     """Layers with the hidden class as a class of its own."""
 
-    #: A fit whose size of the hidden class is taken over; None to choose.
-    decided: LatentFit | None = None
+    def __init__(
+        self,
+        parameters: Parameters,
+        n_classes: int,
+        rng: np.random.Generator,
+        groups: IntArray | None = None,
+        decided: LatentFit | None = None,
+    ) -> None:
+        super().__init__(parameters, n_classes, rng, groups)
+        # A fit whose size of the hidden class is taken over; None to choose.
+        self._decided = decided
 
     def fit_initial(self, X: FloatArray, y: IntArray) -> FittedLayer:
         """Fit on all rows; a row that this layer decides is never seen again, so it must be confident."""
@@ -226,7 +235,7 @@ class LatentLayers(LayerFitter):
                 name = choose_family(X, y, n_classes, seed, kernel, groups)
             fitter = make_fitter(name, len(y), seed, kernel)
         fit, noise, share = keep_together(fitter, groups), parameters.label_noise, parameters.hidden_share
-        return fit_em(fit, X, y, n_classes, noise, theta, share, large, self.decided), name
+        return fit_em(fit, X, y, n_classes, noise, theta, share, large, self._decided), name
 
 
 def make_layer_fitter(

@@ -140,7 +140,7 @@ def _check_hidden_share(p: Parameters) -> float | None:
     if given is not None and (not is_number or not 0.0 <= float(given) < 1.0):
         hint = (
             f"; a share of {given:g}% is {float(given) / 100:g}, or {given:g}% on the command line"
-            if is_number and 1.0 <= float(given) < 100.0
+            if is_number and 1.0 < float(given) < 100.0
             else ""
         )
         raise ValueError(f"hidden_share must be None or a number in [0, 1), got {given!r}{hint}")

@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.columns import Cells, ColumnEncoding, Encodings, RawTable, encode, fit_encodings, read_raw
+from exml_sim._internal.columns import (
+    Cells,
+    ColumnEncoding,
+    Encodings,
+    RawTable,
+    count_unknown,
+    encode,
+    fit_encodings,
+    read_raw,
+)
 from exml_sim.classifier._cascade import Cascade, Decisions, Layer, known_probabilities
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._probability_models import ForestModel, MeanModel, StackedModel
@@ -186,11 +195,10 @@ class SavedModel:
 
     def count_unknown(self, observed: RawTable, values: Mapping[str, RawTable]) -> dict[str, int]:
         """Count cells by column that are no boolean or date, or a level that training did not have."""
-        pairs = [*zip(self.layout.encodings, observed.cells, strict=True)]
+        counts = count_unknown(self.layout.encodings, observed)
         for name, table in values.items():
-            pairs += zip(self.candidates[name], table.cells, strict=True)
-        counts = {encoding.name: int(encoding.find_unknown(cells).sum()) for encoding, cells in pairs}
-        return {name: count for name, count in counts.items() if count}
+            counts |= count_unknown(self.candidates[name], table)
+        return counts
 
     def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
         """Return labels of decided rows; `undecided` for rows that lack a value."""

@@ -362,7 +362,7 @@ def _list_budgets(
         parts = dict.fromkeys([Fraction(0), *(Fraction(int(left * Fraction(f))) for f in FRACTIONS), left])
         return [(spent + part, have + int(part / price)) for part in sorted(parts) if part <= left]
     strategy, everyone = model.resolve().strategy, range(len(tariff.costs))
-    counts, budgets = [rows for _ in everyone], []
+    counts, budgets = [rows] * len(tariff.costs), []
     everything, selected = tariff.total(counts), {tariff.names.index(name) for name in model.selected_}
     for fraction in FRACTIONS:
         budget = Fraction(int(everything * Fraction(fraction)))

@@ -407,7 +407,8 @@ def cross_validate(
 ) -> NestedPredictions | None:
     """Cross-validate the last layer and the first one before it; None for rejection models and further layers.
 
-    Rows of a group stay together; without groups all are apart.
+    Rows of a group stay together; without groups all are apart. The size of the hidden class is that of the last layer,
+    so the figures are about the model that predicts, and this one choice has seen all rows.
     """
     from exml_sim.classifier._layers import LatentLayers
 
@@ -423,15 +424,14 @@ def cross_validate(
     for k in range(int(fold.max()) + 1):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if len(records) == 1:
-            fitter = LatentLayers(parameters, n_classes, rng, None if groups is None else groups[inside])
-            fitter.decided = last.fitted.latent
+            own_groups = None if groups is None else groups[inside]
+            fitter = LatentLayers(parameters, n_classes, rng, own_groups, last.fitted.latent)
             model: Any = fitter.fit_initial(first.points[inside], y[inside]).model
             f = model.outputs(first.points[outside])
             best, kept = decide(f, model.noise, model.theta)
             parts = best, kept, f[:, -1] * model.noise[best]
         else:
-            fitter = LatentLayers(parameters, n_classes, rng, groups)
-            fitter.decided = last.fitted.latent
+            fitter = LatentLayers(parameters, n_classes, rng, groups, last.fitted.latent)
             parts = _predict_augmented(fitter, records, y, inside, outside, parameters)
         winner[outside], accepted[outside], rate[outside] = parts
     return NestedPredictions(winner, accepted, rate, own)
